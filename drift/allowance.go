@@ -52,9 +52,7 @@ func (a Allowance) Of(ttl time.Duration) time.Duration {
 	// Split, because ttl*PPM overflows for a TTL above ten days.
 	const million = 1_000_000
 	whole, rest := int64(ttl)/million, int64(ttl)%million
-	//guard:drift-rate  the drift allowance grows with the TTL
 	part := whole*a.PPM + (rest*a.PPM+million-1)/million
-	//guard:drift-floor  the drift allowance covers the millisecond resolution of expiry on the servers
 	return saturate(part, a.Floor)
 }
 

@@ -83,7 +83,6 @@ func (b Bound) Check(resource string, t Token) error {
 	if err := Validate(resource, t); err != nil {
 		return err
 	}
-	//guard:guard-bounds-tokens  a guard refuses a token that no server can have issued
 	if limit := b.Limit(); t > limit {
 		return &AheadError{Resource: resource, Token: t, Limit: limit}
 	}

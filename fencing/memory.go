@@ -86,7 +86,6 @@ func NewMemory(c MemoryConfig) (*Memory, error) {
 // the resource, so that the new holder reads the written data. Of the waiting
 // calls, the one with the largest token goes first, and later calls queue behind it.
 func (m *Memory) Admit(ctx context.Context, resource string, t Token) error {
-	//guard:guard-admits-readers  a guard sees a token when its holder arrives, before it reads
 	_, _, err := m.call(ctx, resource, t, showing)
 	return err
 }
@@ -140,7 +139,6 @@ func (m *Memory) call(ctx context.Context, resource string, t Token, v verb) (k 
 	} else {
 		err = m.config.Bound.Check(resource, t)
 	}
-	//guard:guard-checks-tokens  a guard refuses a token that is not valid
 	if err != nil {
 		return nil, false, err
 	}
@@ -205,11 +203,9 @@ func (k *mark) waits(t Token, v verb) bool {
 func (k *mark) decide(t Token, v verb) (known bool, err error) {
 	switch {
 	case v == forgetting:
-		//guard:guard-can-be-repaired  an operator can repair a guard's mark
 		known, k.highest = k.highest != 0, 0
 		return known, nil
 	//guard:guard-refuses-lower  a guard refuses a token below the largest that it has seen
-	//guard:guard-passes-equal  a guard lets a holder write twice
 	case t < k.highest:
 		return false, &StaleError{Resource: k.resource, Token: t, Highest: k.highest}
 	}
@@ -226,7 +222,7 @@ func (m *Memory) finish(k *mark) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k.writing = false
-	//guard:guard-largest-first  a holder that writes back to back cannot starve a later holder
+	// Otherwise a holder that writes back to back could starve a later one.
 	slices.SortStableFunc(k.queue, func(a, b *waiter) int { return cmp.Compare(b.token, a.token) })
 	k.queue = slices.DeleteFunc(k.queue, func(w *waiter) bool {
 		if k.waits(w.token, w.verb) {

@@ -27,7 +27,7 @@ func withoutZone(host string) string {
 
 // hasColon reports whether a host has a colon and is no IPv6 address.
 func hasColon(host string) bool {
-	//guard:no-password-in-a-host  what follows a colon in a host isn't printed: it may be a password
+	// What follows the colon may be a password, which must not be printed.
 	return strings.Contains(host, ":") && net.ParseIP(host) == nil
 }
 

@@ -98,7 +98,7 @@ func kindOf(text string) error {
 func meaningOf(text string) meaning {
 	phrase := strings.TrimPrefix(text, "ERR ")
 	for _, m := range meanings {
-		//guard:error-by-its-beginning  an error is known by how it begins, and not by a key in it
+		// A key in the text could contain the words of another error.
 		if strings.HasPrefix(phrase, m.begins) {
 			return m
 		}
@@ -134,7 +134,6 @@ func shortened(text string) string {
 // It reports whether there was anything to remove.
 func withoutScript(text string) (inner string, wrapped bool) {
 	inner = strings.TrimSpace(text)
-	//guard:right-is-named  the name of the right that a script lacks isn't cut off
 	if at := strings.LastIndex(inner, " script: "); at >= 0 && strings.Contains(inner[at:], "on @user_script:") {
 		inner, wrapped = inner[:at], true
 	}

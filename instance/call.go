@@ -85,7 +85,6 @@ func (c *call) rank() int {
 	case !c.req.Op.Held():
 		//guard:acquisitions-last  at each instance extensions go before acquisitions
 		return rankAcquire
-	//guard:extensions-first  at each instance extensions go before releases
 	case c.req.Op == wire.Release:
 		return rankRelease
 	default:

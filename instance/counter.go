@@ -20,7 +20,6 @@ func tokenOf(slots []*slot, f *wire.Fence, clock time.Time) (token fencing.Token
 		//guard:new-counter-is-low  a counter that starts again, but not above the clock, is lifted above it before it counts
 		if (n <= f.Floor || s.made) && n <= now || s.made && s.expires != "PXAT" {
 			n, low = max(n, now+1), true
-			//guard:start-bounded  a counter starts no further ahead of the clock than the client allows
 			if f.Token > n && f.Token <= most {
 				n = f.Token
 			}
@@ -29,10 +28,8 @@ func tokenOf(slots []*slot, f *wire.Fence, clock time.Time) (token fencing.Token
 		token = max(token, n)
 	}
 	for _, s := range slots {
-		//guard:all-counters-at-token  each counter of a lease on several keys is raised to its token
 		low = low || s.n < int64(token)
 	}
-	//guard:all-bounded  a token that is too far ahead of the clock, or beyond all tokens, doesn't count
 	if token > most {
 		return 0, false, &wire.CounterError{Token: token, Clock: clock, Most: f.Ahead}
 	}

@@ -107,7 +107,6 @@ func (p permanent) Error() string { return string(p) }
 
 // Permanent tells quorum.
 func (p permanent) Permanent() bool {
-	//guard:permanent-is-said  an error that waiting doesn't cure, such as a missing command, says so
 	return true
 }
 

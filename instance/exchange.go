@@ -250,7 +250,6 @@ func (r *Redis) replicated(calls []*call, p *parser) {
 		return
 	}
 	for _, c := range calls {
-		//guard:replicas-acknowledge  a grant counts only when as many replicas have it as the instance demands
 		if c.replicated() && c.vote.Outcome == wire.Granted {
 			c.fail(why)
 		}

@@ -113,8 +113,6 @@ func (e *refusal) Unwrap() []error { return []error{e.kind, e.cause} }
 
 // Permanent reports that waiting doesn't help. A server with too many clients may soon have
 // fewer, and one that shuts down comes back.
-//
-//guard:full-server-is-waited-for  a server that has too many clients is waited for
 func (e *refusal) Permanent() bool { return e.kind == ErrNotRedis || e.kind == ErrProtected }
 
 // refusalIn checks the first bytes from a server. It returns nil if the handshake can go on.

@@ -83,7 +83,6 @@ func (e *evidence) otherRun(run wire.Run) error {
 	}
 	id, role := field(e.info, "master_replid"), field(e.info, "role")
 	//guard:promotion-is-judged  a grant counts only under the replication ID of the run, which a promotion changes
-	//guard:role-is-judged  a replica's grant doesn't count, whether or not it can be written to
 	same := string(role) == wire.RoleMaster && string(id) == run.ReplID()
 	//guard:mark-is-judged  a grant counts only under the mark that the client knows
 	if same && (run.Epoch() == "" || string(e.mark) == string(run)) {

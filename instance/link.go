@@ -62,14 +62,13 @@ func (l *link) open(ctx context.Context) (err error) {
 	}
 	hits := r.client.PoolStats().Hits
 	l.conn = r.client.EphemeralConn()
-	//guard:mark-of-this-term  a master that Sentinel brings back in the same run has no mark of its new term
+	// A master that Sentinel brings back in the same run has no mark of its new term.
 	l.x = newExchange(r, l.conn.Pipeline(), r.markKey+term)
 	// The handshake is over with the first reply. The second one shows how far away the server is.
 	if err := l.ping(ctx); err != nil {
 		return err
 	}
 	// It may have been in the pool before, because others use the client.
-	//guard:pooled-connection-is-old  a connection that go-redis's pool had before counts as old
 	if r.client.PoolStats().Hits != hits {
 		l.born.Mono -= r.pooled()
 		l.born.Wall = l.born.Wall.Add(-r.pooled())

@@ -108,7 +108,7 @@ func (l *list) command(x *exchange) redis.Cmder {
 	}
 	x.keys, x.args = keys, args
 	all := append(make([]any, 0, 3+len(keys)+len(args)), "EVALSHA", l.script.sha, len(keys))
-	//guard:first-in-full  a server gets a script in full until it is known to have it: there may be no time to ask again
+	// There may be no time to send a script again.
 	if l.inFull = r.loaded.Load()&l.script.bit == 0; l.inFull {
 		all[0], all[1] = "EVAL", l.script.source
 	}
@@ -181,7 +181,6 @@ func (c *call) read(p *parser) {
 	default:
 		granted = p.integer() == 1
 	}
-	//guard:outcome-as-answered  only a script's grant is read as a grant
 	if granted {
 		vote.Outcome = wire.Granted
 	}
@@ -199,7 +198,6 @@ func (l *list) failed(r *Redis, text string) {
 			c.alone = true // because of one of its keys, perhaps
 		}
 	case c.req.Op == wire.Release && c.req.Notify && kindOf(text) == ErrPermission:
-		//guard:release-without-queue  a user without the right to the wait queue still releases
 		r.cannotNotify.Store(true)
 		c.req.Notify = false
 	default:

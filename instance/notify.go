@@ -115,7 +115,6 @@ func (s *subscription) Next() (string, error) {
 		case *redis.Subscription:
 			// go-redis has subscribed again on another connection, after it lost the first one without
 			// saying so. Notifications may have been missed.
-			//guard:lost-subscription-ends  a subscription ends with its connection
 			if err == nil {
 				err = fmt.Errorf("%w: the subscription's was lost", ErrConnection)
 			}

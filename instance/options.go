@@ -73,7 +73,6 @@ func Harden(opt *redis.Options) *redis.Options {
 	// Otherwise NewClient looks the server's name up, and waits for that.
 	hard.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	if hard.ConnMaxLifetime <= 0 || hard.ConnMaxLifetime > maxLifetime {
-		//guard:connections-are-renewed  no connection stays open for long after its name has moved to another server
 		hard.ConnMaxLifetime = defaultLifetime
 	}
 	setDefault(&hard.DialTimeout, defaultDialTimeout)

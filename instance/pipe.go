@@ -108,7 +108,6 @@ func (p *pipe) rejectsLocked(c *call, now time.Time) error {
 		return ErrClosed
 	case len(p.links) == 0 && p.attempt == nil && p.dialErr != nil && now.Before(p.redial):
 		return p.dialErr // as a moment ago
-	//guard:late-instance-keeps  an instance that is late turns away acquisitions, not extensions
 	case c.rank() == rankAcquire && len(p.queue[rankAcquire]) >= maxWaiting:
 		return fmt.Errorf("%w: %d requests wait to be sent to %s", wire.ErrOverloaded, maxWaiting, p.r.name)
 	}
@@ -270,7 +269,6 @@ func (p *pipe) warm() {
 	switch {
 	case p.closed:
 	case time.Since(p.last) < keepWarm:
-		//guard:connection-is-kept-warm  a lock after a pause doesn't wait for a connection
 		p.connectLocked()
 	default:
 		for _, l := range slices.Clone(p.idle) {
@@ -308,7 +306,6 @@ func (p *pipe) take(l *link) (calls []*call, end bool) {
 				break
 			}
 			switch {
-			//guard:no-late-extensions  an extension that can't be answered in time isn't sent
 			case !c.stale.IsZero() && now.After(c.stale) && !c.looks:
 				c.voted = true
 				late = append(late, c)
@@ -389,7 +386,7 @@ func (p *pipe) expire() {
 	var over []*call
 	p.mu.Lock()
 	now := time.Now()
-	//guard:read-before-late  a reply that came while this process stood still isn't late
+	// If this process stood still, replies that have come wait to be read.
 	p.patient = !p.patient && !p.next.IsZero() && now.Sub(p.next) > stoodStill
 	p.next = time.Time{}
 	isOver := func(c *call) bool {

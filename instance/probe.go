@@ -106,7 +106,6 @@ func hidden(text string, essential bool) bool {
 	case ErrPermission, ErrCommand:
 		return true
 	case ErrServer:
-		//guard:hidden-is-said  a run counts as hidden only if the server says that it hides it
 		return !essential || strings.Contains(text, "not supported")
 	}
 	return false
@@ -163,7 +162,6 @@ func (p *probe) identity(r *Redis, known wire.Known) (wire.Identity, error) {
 			id.Role = role
 		}
 		// Garnet shows zeros if it has no replication.
-		//guard:zeros-name-no-run  a replication ID of zeros, which every run has, names none
 		if id.ReplID = p.field(p.replication, "master_replid", "replication ID"); id.ReplID != "" && strings.Trim(id.ReplID, "0") == "" {
 			id.ReplID, id.Hidden = "", append(id.Hidden, "replication ID: INFO has only zeros")
 		}
@@ -270,7 +268,6 @@ func (p *probe) marked(id *wire.Identity, known wire.Known) error {
 	}
 	// Invariant: an Identity is that of one server in one run. A proxy may turn to another server between
 	// two commands; only the script is one step.
-	//guard:probe-of-one-server  all answers to a probe come from one server
 	if id.RunID != "" && text(0) != id.RunID || id.ReplID != "" && text(1) != id.ReplID {
 		return fmt.Errorf("%w: INFO told the run ID %.8q and the replication ID %.8q, a script the run ID %.8q and the replication ID %.8q; the Probe is repeated",
 			errMixed, id.RunID, id.ReplID, text(0), text(1))
@@ -310,7 +307,6 @@ func (p *probe) tried(id *wire.Identity) error {
 		}
 	}
 	switch {
-	//guard:votes-can-be-kept  a server on which leases can't be extended or released doesn't vote
 	case len(missing) > 0:
 		return fmt.Errorf("%w (it lacks %s)", ErrCommand, strings.Join(missing, ", "))
 	case len(denied) > 0:

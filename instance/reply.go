@@ -91,7 +91,6 @@ func (p *parser) clock() time.Time {
 func readable(text []byte) string {
 	text = bytes.TrimSpace(text)
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
-	//guard:server-texts-printable  what a server writes doesn't control a terminal
 	if !utf8.Valid(text) || bytes.ContainsFunc(text, unprintable) {
 		return strconv.Quote(string(text))
 	}

@@ -39,7 +39,7 @@ func (c *serverClock) start(f *wire.Fence, now drift.Instant) (start int64, know
 		return 1, false
 	}
 	mono, wall := now.Mono-r.at.Mono, now.Wall.Sub(r.at.Wall)
-	//guard:suspension-spoils-guess  after a suspension of this machine the guess lags, so none is made
+	// After a suspension of this machine the guess lags.
 	if d := mono - wall; d > suspended || d < -suspended {
 		return 1, false
 	}

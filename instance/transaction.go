@@ -86,7 +86,6 @@ func (t *transaction) add(c *call, now drift.Instant) {
 	}
 	c.slots = t.slots[first:t.used]
 	c.deletesLate = slices.ContainsFunc(t.calls, func(earlier *call) bool {
-		//guard:set-before-its-delete  a value that the same transaction sets is deleted after that
 		return slices.Contains(c.req.Delete, earlier.req.Value)
 	})
 	t.calls = append(t.calls, c)
@@ -100,7 +99,6 @@ func (t *transaction) commands() {
 		return
 	}
 	from := len(t.x.cmds)
-	//guard:leftovers-first  a SET goes out after the delete of the client's own earlier value
 	cmds := t.deletes(append(t.x.cmds, t.multi), t.calls, false)
 	for i, c := range t.calls {
 		cmds = t.deletes(cmds, t.calls[i:i+1], true)
@@ -170,7 +168,6 @@ func (t *transaction) deleted(p *parser, calls []*call, late bool) {
 				deleted += int(p.integer())
 			}
 		}
-		//guard:replaced-on-all-keys  a lease is resumed only where all of its keys were still there
 		c.replaced = deleted == len(c.req.Keys)
 	}
 }
@@ -240,7 +237,6 @@ func (t *transaction) aborted(p *parser) (aborted bool, bad error) {
 		case len(t.calls) > 1 && kindOf(why) == ErrPermission:
 			c.alone, c.again = true, true
 		default:
-			//guard:aborted-is-unsent  a transaction that the server refused before it began changed nothing
 			c.unsent(moving(serverError(why), prefix))
 		}
 	}

@@ -97,7 +97,7 @@ func (c *Coordinator) DoUnder(
 	if err := c.none(); err != nil {
 		return err
 	}
-	//guard:do-before-close  Close waits until a Do that runs has released its keys
+	// Close waits until Do has released its keys.
 	c.background.enter()
 	defer c.background.leave()
 	lease, err := acquire(ctx)

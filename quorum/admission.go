@@ -58,7 +58,6 @@ func newAdmission(timeout time.Duration, maxInFlight int) *admission {
 // admit waits until a round may begin. The error says why it may not.
 func (at *attempt) admit(ctx context.Context) error {
 	c, a := at.c, at.c.admission
-	//guard:later-rounds-dont-queue  a round that resumes a lease, or follows after a split, doesn't wait for its turn
 	turn := a.enter(at.handle != "" || at.decider >= 0)
 	if turn == nil {
 		return nil
@@ -66,7 +65,6 @@ func (at *attempt) admit(ctx context.Context) error {
 	began := c.reader.Now()
 	var over <-chan time.Time
 	if at.once {
-		//guard:try-gives-up  a try that doesn't wait for the lock doesn't wait for its turn for long
 		over = c.clock.After(admittedWithin * c.cfg.InstanceTimeout)
 	}
 	err := &overloadError{}
@@ -89,7 +87,6 @@ func (at *attempt) admit(ctx context.Context) error {
 func (a *admission) enter(urgent bool) (turn chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	//guard:admission  no more rounds are begun than can be decided in time
 	if urgent || len(a.waiting) == 0 && a.underWay < a.room() {
 		a.underWay++
 		return nil
@@ -106,7 +103,6 @@ func (a *admission) giveUp(turn chan struct{}) (underWay, waiting int, full bool
 	if i := slices.Index(a.waiting, turn); i >= 0 {
 		a.waiting = slices.Delete(a.waiting, i, i+1)
 	} else {
-		//guard:turn-passes-on  a turn that comes too late is given to the next round
 		a.leaveLocked()
 	}
 	return a.underWay, len(a.waiting), a.room() == a.most
@@ -132,7 +128,6 @@ func (a *admission) end(won, answered bool, began, now time.Duration) {
 		a.limit = max((min(a.room(), a.underWay)+1)/2, min(leastRounds, a.most))
 		a.lowered, a.changed = now, now
 	case answered && !late && began >= a.changed:
-		//guard:limit-recovers  after an overload the limit rises again
 		a.limit, a.changed = min(a.limit+a.limit/16+1, a.most), now
 	}
 	a.leaveLocked()
@@ -185,7 +180,6 @@ func (e *overloadError) Unwrap() []error {
 // kept for Op.Held: however many acquisitions are unanswered, a lease can be extended and released.
 func (c *core) overloaded(op wire.Op, n int) error {
 	most := c.cfg.Lab.MaxInFlight
-	//guard:in-flight-for-the-held  acquisitions leave a part of MaxInFlight free for extensions and releases
 	if !op.Held() {
 		most = acquisitionsOf(most)
 	}

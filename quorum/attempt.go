@@ -77,8 +77,6 @@ func (a *attempt) run(ctx context.Context) (*Lease, *RoundError) {
 	}
 	c.noteRound(ctx, a.keys[0], a.start, nil)
 	a.v.wins(a.round.token)
-	//guard:lease-has-its-token  a lease has the token that its round settled
-	//guard:validity-from-the-start  a lease's validity counts from before its first request
 	lease := newLease(ctx, a.v, a.round.token, &c.terms, a.start)
 	if hook := c.cfg.Hooks.RoundDecided; hook != nil {
 		end.Token, end.Validity, end.Ballots = a.round.token, validity, a.round.votes.values()
@@ -203,7 +201,6 @@ func (a *attempt) rollBack(ctx context.Context) {
 	// majority is down each round is lost, and waiters would notify each other as fast as they
 	// can.
 	var notify []bool
-	//guard:no-notice-of-failed-rounds  a round that was lost because instances failed, or cannot agree on a token, notifies no waiter
 	if r.why != ErrNoQuorum && r.why != ErrTokenRace {
 		notify = v.notifiers()
 	}

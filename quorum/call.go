@@ -89,7 +89,6 @@ func (c *call) start(now drift.Instant) {
 		go c.connect()
 	case !c.counts():
 		c.send(st, c.began)
-	//guard:other-set-is-not-asked  a server that clients of another set use isn't asked for a vote
 	case !st.identified, op == wire.Acquire && st.otherSet:
 		go c.probe(false)
 	default:
@@ -127,7 +126,6 @@ func (c *call) probe(fresh bool) {
 	}
 	now := c.s.c.reader.Now()
 	if fresh {
-		//guard:timeout-from-the-connection  the time that a connection takes to make isn't a request's
 		c.began = now
 	}
 	c.send(st, now)
@@ -155,7 +153,7 @@ func (c *call) send(st standing, now drift.Instant) {
 	}
 	if req.Op == wire.Acquire {
 		c.floor, req.Fence.Floor = st.floor, st.floor
-		//guard:resumed-value-alone  a resumption deletes the lease's value alone, so that an instance without it can't count
+		// A resumption deletes the lease's value alone, so that an instance without it can't count.
 		//guard:own-values-are-deleted  an acquisition first deletes the values that this client is deleting anyway
 		if !c.v.resumed {
 			req.Delete = c.s.deletes.before(&req)
@@ -176,7 +174,7 @@ func (c *call) Receive(vote wire.Vote) {
 		return
 	}
 	if c.req.Op == wire.Acquire && vote.Holder != "" {
-		//guard:refusal-without-value  what a lost round tells of the holder isn't enough to release the lock
+		// The whole value would let the reader of the error release the holder's lock.
 		c.ballot.Vote.Holder = shortValue(vote.Holder)
 	}
 	other := otherRun(vote.Err)
@@ -189,10 +187,9 @@ func (c *call) Receive(vote wire.Vote) {
 		return
 	case vote.Outcome == wire.Failed && c.run != "" && permanent(vote.Err):
 		// The user may have lost the right to read the run, which the request names.
-		//guard:run-asked-again  a server that rejects a command that names its run is asked again who it is
 		s.forget()
 	case vote.Outcome == wire.Refused:
-		//guard:refusals-are-seen  a server that refused was seen then, so that no older mark of another server counts
+		// A refusal shows that the server was there then, so that no older mark of another server counts.
 		s.saw(received)
 	case vote.Outcome == wire.Granted:
 		c.carriedOut = true
@@ -243,7 +240,6 @@ func otherRun(err error) *wire.RunError {
 // implausible says why a grant has impossible tokens, or is of other keys.
 func (c *call) implausible() error {
 	vote, fence := &c.ballot.Vote, &c.req.Fence
-	//guard:grant-of-all-keys  a grant of one key isn't taken for one of several
 	if n := len(c.req.Keys); n > 1 && int(vote.Keys) != n {
 		return fmt.Errorf("%w: it granted %d keys of %d; the Instance must grant all of wire.Request.Keys", ErrConfig, vote.Keys, n)
 	}
@@ -252,13 +248,11 @@ func (c *call) implausible() error {
 	}
 	told := !vote.Clock.IsZero()
 	switch {
-	//guard:grant-has-token  a grant without a valid token is no grant
 	case !vote.Token.Valid():
 		return fmt.Errorf("it granted with the token %d, which is none", vote.Token)
 	//guard:grant-within-the-bound  a grant with a token that is too far ahead of the server's clock is no grant
 	case told && int64(vote.Token) > vote.Clock.Add(fence.Ahead).UnixMicro():
 		return &wire.CounterError{Token: vote.Token, Clock: vote.Clock, Most: fence.Ahead}
-	//guard:grant-above-the-floor  a grant whose token an earlier run may have given, or a lost counter, is no grant
 	case told && vote.Token <= c.floor && int64(vote.Token) <= vote.Clock.UnixMicro():
 		return fmt.Errorf("%w: it granted with the token %d, of a counter that may be older than tokens it gave before, and has come to %d", ErrConfig, vote.Token, c.floor)
 	}

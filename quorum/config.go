@@ -264,7 +264,6 @@ func setDefault[T comparable](field *T, value T) {
 }
 
 func (c Config) validate(n int) error {
-	//guard:quorum-is-majority  a Quorum below the majority is refused
 	if least := majority.Of(n).Q; c.Quorum < least || c.Quorum > n {
 		return fmt.Errorf("%w: Quorum is %d, want %d to %d for %d instances: with fewer than a majority two clients can hold the lock at once",
 			ErrConfig, c.Quorum, least, n, n)
@@ -279,7 +278,6 @@ func (c Config) validate(n int) error {
 	if c.InstanceTimeout < time.Millisecond {
 		return fmt.Errorf("%w: InstanceTimeout is %v, want at least 1ms: no server answers faster for sure", ErrConfig, c.InstanceTimeout)
 	}
-	//guard:timeout-bounded  an InstanceTimeout that is too long for every TTL is refused
 	if c.InstanceTimeout > maxMaxTTL { // else computations with it could overflow
 		return fmt.Errorf("%w: InstanceTimeout is %v, want less than half of TTL", ErrConfig, c.InstanceTimeout)
 	}

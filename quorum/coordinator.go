@@ -84,7 +84,6 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 		if name == "" {
 			return nil, fmt.Errorf("%w: instance %d has no name; errors could not say which one failed", ErrConfig, i)
 		}
-		//guard:one-name-one-instance  two instances of the same name are refused
 		if j, twice := seen[name]; twice {
 			return nil, fmt.Errorf("%w: %w: instances %d and %d are both named %q; list each server once", ErrConfig, ErrDuplicate, j, i, name)
 		}
@@ -213,7 +212,6 @@ func (c *Coordinator) Close(ctx context.Context) error {
 		return err
 	}
 	c.background.close()
-	//guard:instances-close-last  the instances are closed after the last deletes were sent
 	err := c.background.wait(ctx)
 	if err != nil {
 		calls, others := c.background.left()

@@ -99,7 +99,7 @@ func (v *value) deleteEarly() {
 // deletedLocked takes in the end of a request to delete the value from server i.
 func (v *value) deletedLocked(i int) {
 	p, d := &v.places[i], v.c.servers[i].deletes
-	//guard:sender-cleans-up  the sender deletes a key of its own that arrives after the hand-off
+	// The sender deletes a key of its own that arrives after the hand-off.
 	pending := !v.abandoned || p.presence.Unanswered > 0 && !p.presence.There
 	switch {
 	case p.presence.Absent():
@@ -139,7 +139,6 @@ func (v *value) deletedAgain(i int, vote wire.Vote) (absent bool) {
 // server can't delete at all, no waiting helps.
 func (d *deletes) full() error {
 	n := d.size.Load()
-	//guard:pending-is-bounded  an instance with too many pending deletes gets nothing new to delete
 	if n < int64(d.s.c.cfg.Lab.MaxPendingDeletes) {
 		return nil
 	}
@@ -168,7 +167,6 @@ func (d *deletes) before(req *wire.Request) []string {
 			}
 		}
 	}
-	//guard:few-are-deleted  an acquisition deletes few values, however many deletes are pending
 	found = found[max(0, len(found)-mostDeleted):]
 	return slices.Concat(req.Delete, found)
 }
@@ -206,7 +204,6 @@ func (d *deletes) forget(v *value) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, key := range v.keys {
-		//guard:deleted-is-forgotten  a value whose deletion is over isn't deleted by later acquisitions
 		left := slices.DeleteFunc(d.byKey[key], func(text string) bool { return text == v.text })
 		if d.byKey[key] = left; len(left) == 0 {
 			delete(d.byKey, key)
@@ -277,7 +274,6 @@ func (d *deletes) dropTried(due []*pendingDelete) {
 		p.lastTried = true
 	}
 	var tried []*pendingDelete
-	//guard:last-pass-tries-all  a delete that becomes pending during the last pass of Close is tried, too
 	d.pending = slices.DeleteFunc(d.pending, func(p *pendingDelete) bool {
 		if p.lastTried {
 			tried = append(tried, p)
@@ -378,7 +374,7 @@ func (d *deletes) judge(p *pendingDelete, vote wire.Vote, now time.Duration) (do
 		}
 		p.due = now + silentMax
 		last := time.Duration(d.lastAnswer.Load())
-		//guard:proxy-is-no-answer  a delete stays pending although a proxy closes connections
+		// A proxy that closes connections is no answer of the server.
 		return now-p.firstFailed >= d.window && (last > p.firstFailed || permanent(vote.Err)), true
 	}
 }

@@ -357,7 +357,6 @@ func outcomesOf(votes []Ballot) (t outcomes) {
 			t.granted++
 		case ballot.Vote.Outcome == wire.Refused:
 			t.refused++
-		//guard:pending-is-no-failure  a vote that wasn't needed is not counted as a failure
 		case ballot.Vote.Err == ErrPending:
 			t.pending++
 		default:
@@ -490,7 +489,7 @@ func Retryable(err error) bool {
 		asked := len(e.Votes) > 0 && e.Verdict == ErrSetMismatch
 		return (asked || Retryable(e.Verdict)) && !e.hopeless(e.blocking())
 	case *InstanceError:
-		//guard:trust-is-not-repeated  a loop doesn't vouch for a run that nobody has looked at
+		// A loop would vouch for a run that nobody has looked at.
 		if e.Op == wire.Probe && errors.Is(e.Err, ErrOtherRun) {
 			return false
 		}
@@ -512,14 +511,12 @@ func Retryable(err error) bool {
 // hopeless reports whether so many instances failed permanently that no waiting helps, or none was
 // asked for another reason than too much load or a lock that this process has.
 func (e *RoundError) hopeless(blocking int) bool {
-	//guard:overload-is-waited-for  a try whose turn didn't come may be repeated
 	unasked := len(e.Votes) == 0 && !errors.Is(e.Verdict, ErrTaken) && !errors.Is(e.Verdict, ErrOverloaded)
 	return e.permanentFailures() >= blocking || unasked
 }
 
 // permanentFailures is how many requests failed for good.
 func (e *RoundError) permanentFailures() (n int) {
-	//guard:failed-raises-count  raises that fail for good are not waited for
 	for _, ballots := range [][]Ballot{e.Votes, e.Raises} {
 		for _, ballot := range ballots {
 			if ballot.Vote.Err != nil && permanent(ballot.Vote.Err) {

@@ -102,13 +102,11 @@ type extension struct {
 func (l *Lease) newExtension(ctx context.Context, keep, timeout time.Duration) (*extension, error) {
 	v, c := l.value, l.value.c
 	ttl, more := l.nextTTL()
-	//guard:kept-is-no-lease  the time for which Keep has the keys stay is no validity
+	// The time for which Keep has the keys stay is no validity.
 	length := c.cfg.Lab.Drift.Validity(ttl, 0)
 	switch {
-	//guard:expired-not-extended  a lease that has expired is not extended
 	case l.Validity() <= 0:
 		return nil, l.Err()
-	//guard:extension-never-shortens  an extension that is shorter than the validity that is left isn't sent
 	case !more && keep == 0:
 		// It would leave the keys with less time than the holder was promised, even if
 		// only a minority took it.
@@ -117,7 +115,6 @@ func (l *Lease) newExtension(ctx context.Context, keep, timeout time.Duration) (
 	capped := ttl < l.terms.TTL
 	l.mu.Lock()
 	l.keep = max(l.keep, keep)
-	//guard:kept-stays-kept  a later extension doesn't shorten the time for which Keep has the keys stay
 	ttl = max(ttl, l.keep)
 	l.mu.Unlock()
 	c.tellStart(ctx, wire.Extend, v.keys, 1)
@@ -146,7 +143,6 @@ func (l *Lease) asking(req *wire.Request, length time.Duration) *extension {
 // gives, and a lease that was resumed has the TTL of its handle.
 func (l *Lease) nextTTL() (ttl time.Duration, more bool) {
 	ttl = l.terms.TTL
-	//guard:max-life  MaxLife bounds a lease that is kept alive
 	if l.terms.MaxLife == 0 {
 		return ttl, true
 	}
@@ -165,7 +161,6 @@ func (l *Lease) nextTTL() (ttl time.Duration, more bool) {
 // sendExtensions sends one extension or several, to one server after the other, so that each server can
 // get them in one exchange. Each call has the number of its extension.
 func (c *core) sendExtensions(all []*extension, to taker) {
-	//guard:extension-start  an extension reads the clocks before it sends anything
 	start := c.reader.Now() // before anything is sent: no key lives shorter than its TTL from here
 	for _, e := range all {
 		e.start = start
@@ -192,7 +187,6 @@ func (e *extension) count(i int, ballot *Ballot) {
 	if e.decided() {
 		return
 	}
-	//guard:late-shorter-extension  an instance at which a shorter extension may still arrive doesn't count for a longer one
 	if late := e.lease.value.shorter(i, e.req.TTL); late > 0 && ballot.Vote.Outcome == wire.Granted {
 		ballot = &Ballot{Instance: ballot.Instance, Latency: ballot.Latency}
 		ballot.Vote.Err = fmt.Errorf("%w: an earlier extension, to %v, which may still arrive and shorten this one, to %v", ErrTimeout, late, e.req.TTL)
@@ -233,7 +227,6 @@ func (e *extension) result() error {
 		}
 		return err
 	}
-	//guard:failed-extension-keeps  a lease that couldn't be extended keeps its keys until its deadline
 	return l.extendError(ErrNotExtended, nil, e.votes.values())
 }
 

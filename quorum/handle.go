@@ -98,11 +98,9 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 	if l.none() {
 		return Handle{}, errNoLease
 	}
-	//guard:several-not-handed-off  a lease on several keys isn't handed off as one on the first of them
 	if len(l.value.keys) > 1 {
 		return Handle{}, fmt.Errorf("%w: a lease on several keys (%v) can't be handed off; release it", ErrConfig, l.value.keys)
 	}
-	//guard:handoff-after-extension  a lease is handed off only after an extension under way has ended
 	if err := l.beginExtension(ctx); err != nil {
 		return Handle{}, err
 	}
@@ -125,7 +123,6 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 	}
 	h := newHandle(handleFields{
 		Key: l.value.keys[0], Value: l.value.text, Token: l.token, TTL: l.terms.TTL, Deadline: l.start.Wall.Add(l.length), Set: c.cfg.Set.String(),
-		//guard:max-life-goes-along  MaxLife counts the time before a hand-off, too
 		MaxLife: l.terms.MaxLife, Lived: drift.Elapsed(l.acquired, now), Sent: now.Wall,
 	})
 	// In one step, so that a release at the same time either comes before this, or finds
@@ -257,7 +254,6 @@ func (c *Coordinator) termsFor(h handleFields, lived time.Duration) (Terms, erro
 // heldBy is how long the lease has been held at that time of this process's wall clock. A forged
 // handle may name another millennium.
 func (h handleFields) heldBy(now time.Time) time.Duration {
-	//guard:max-life-forged  a handle from another millennium doesn't escape MaxLife
 	return h.Lived + min(max(0, now.Sub(h.Sent)), math.MaxInt64/4)
 }
 
@@ -290,7 +286,6 @@ func (h Handle) LogValue() slog.Value {
 
 // MarshalJSON fails, because loggers use encoding/json for a struct with a handle in it.
 func (h Handle) MarshalJSON() ([]byte, error) {
-	//guard:handle-stays-secret  encoding/json doesn't write a handle's secret
 	return nil, fmt.Errorf("%w: a handle is a secret, and isn't written by encoding/json; send what Handle.Text gives", ErrConfig)
 }
 

@@ -180,11 +180,9 @@ func (c *Coordinator) Free(ctx context.Context, key string) error {
 	}
 	votes, _ := c.lookAtAll(ctx, wire.Request{Op: wire.Look, Keys: all}, func(votes []Ballot) bool {
 		t := outcomesOf(votes)
-		//guard:free-decided-early  a look whether a lock is free doesn't wait for an instance that hangs
 		return t.granted >= c.majority.Q || t.refused >= c.majority.Blocking()
 	})
 	t := outcomesOf(votes)
-	//guard:free-on-a-quorum  a lock that a client has isn't said to be free
 	if t.granted >= c.majority.Q {
 		return nil
 	}
@@ -235,7 +233,6 @@ func (s *server) look(ctx context.Context, req wire.Request) (Ballot, wire.Run) 
 	if err == nil {
 		st, err = s.identified(own)
 	}
-	//guard:looks-at-independent-masters  Inspect counts a server once, and no replica
 	if err != nil {
 		if err = s.hideTimeout(err, s.c.cfg.InstanceTimeout); ctx.Err() != nil {
 			err = interrupted(ctx)

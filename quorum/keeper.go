@@ -363,10 +363,9 @@ func (k *keeper) nextExtension(left time.Duration, failed bool) time.Duration {
 // in the last two timeouts are the pauses shorter.
 func (k *keeper) pauseBefore(left time.Duration, failed bool) time.Duration {
 	const least = time.Millisecond
-	//guard:extensions-spread  leases that were taken together are extended at different times
 	pause := left/3 - k.c.random.jitter(left/6)
 	if failed {
-		//guard:extensions-spaced  an extension isn't repeated while the one before may be under way
+		// The extension before may still be under way.
 		pause = min(k.c.cfg.InstanceTimeout, left/2) + k.c.random.jitter(left/4)
 	}
 	return max(pause, least)
@@ -378,7 +377,6 @@ func (k *keeper) pauseBefore(left time.Duration, failed bool) time.Duration {
 // extension.
 func (k *keeper) patience(left time.Duration) time.Duration {
 	timeout := k.c.cfg.InstanceTimeout
-	//guard:late-extensions-count  a keep-alive uses the answers of servers that are late
 	return max(timeout, min(4*timeout, left/8))
 }
 

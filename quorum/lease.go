@@ -154,7 +154,6 @@ func (l *Lease) endIfOver() time.Duration {
 	expired := l.stage == held && left <= 0
 	l.mu.Unlock()
 	if expired {
-		//guard:expired-is-over  a lease whose deadline has passed is over for good
 		l.end(l.expiry())
 		return 0
 	}

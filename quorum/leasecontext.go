@@ -47,7 +47,6 @@ func (l *Lease) Within(parent context.Context) context.Context {
 	parent = fencing.NewContext(parent, l.Token())
 	inner, cancel := context.WithCancelCause(parent)
 	if l.none() {
-		//guard:nil-lease-is-over  the contexts of a nil lease have ended
 		cancel(errNoLease)
 		return inner
 	}
@@ -96,7 +95,6 @@ type heldKey struct {
 
 // Value is the parent's, except under heldKey while the lease lasts.
 func (c *leaseContext) Value(key any) any {
-	//guard:expired-is-not-held  a caller whose lease is over may ask for the lock again
 	if held, ok := key.(heldKey); ok && held.c == c.lease.value.c && slices.Contains(c.lease.value.keys, held.key) && c.lease.leftNow() > 0 {
 		return c.lease
 	}

@@ -27,7 +27,6 @@ func (l *Lease) pass() bool {
 	l.mu.Lock()
 	kept := l.keep > 0
 	l.mu.Unlock()
-	//guard:kept-is-deleted  a lease isn't passed on whose keys Keep has stay for longer than the next one's
 	if heir == nil || kept || l.unreleased() <= 0 {
 		return false
 	}
@@ -60,14 +59,12 @@ func (l *Lease) pass() bool {
 	if e.tally.Verdict() != majority.Won {
 		return false
 	}
-	//guard:passed-in-time  a lease isn't passed on after its deadline, when a value that was lost may have come back
+	// After the deadline a lost value may have come back.
 	if l.unreleased() <= 0 {
 		return false
 	}
 	took := drift.Elapsed(e.start, c.reader.Now())
-	//guard:passed-token-goes-on  what follows at the instances uses the token of the lease that was passed on
 	v.wins(token)
-	//guard:pass-puts-back  a lease that is passed on is put back where it is lacking
 	v.follow(wire.Restore, req.TTL)
 	//guard:passed-from-send  the validity of a lease that is passed on counts from before the pass was sent
 	next := newLease(heir.ctx, v, token, &heir.c.terms, e.start)
@@ -127,9 +124,7 @@ func (qs *queues) inherit(before *Lease, heir *wait, next *inheritance) bool {
 		return false
 	}
 	heir.inherited = next
-	//guard:heir-before-close  Close waits until a lease that is passed on has its holder, or is released
 	heir.c.background.add()
-	//guard:resting-heir-wakes  a lease that is passed on ends the pause of its new holder
 	q.Freed()
 	q.acquired(next.lease, qs.now())
 	heir.notify()
@@ -147,7 +142,6 @@ func (w *wait) inherits() (lease *Lease, late bool) {
 		return nil, false
 	}
 	defer w.c.background.finish()
-	//guard:ended-heir-gets-nothing  a waiter whose wait is over gets no lease
 	if w.over() {
 		w.c.discard(i.lease)
 		return nil, true
@@ -160,7 +154,6 @@ func (w *wait) inherits() (lease *Lease, late bool) {
 			decided(w.ctx, i.end)
 		}
 	})
-	//guard:inherited-in-time  a waiter gets no lease whose validity is used up
 	if left := i.lease.leftNow(); left <= 0 || left < w.c.terms.MinValidity {
 		w.c.discard(i.lease)
 		return nil, true

@@ -44,7 +44,6 @@ func (s *server) identify(ctx context.Context, timeout time.Duration, fresh bool
 		s.mu.Unlock()
 		select {
 		case <-p.done:
-			//guard:probed-after-the-call  who asks now isn't told what was found before
 			if mine || !fresh {
 				return p, nil
 			}
@@ -119,14 +118,12 @@ func (s *server) takeIn(p *probe, sent, received drift.Instant) {
 		verdict = s.quarantine.Identify(id, received)
 	}
 	s.probed, p.unfit = true, s.unfit
-	//guard:hidden-is-told  the user is told of a server that hides its run
 	hidden := s.watchesRestarts() && s.unfit == nil && !s.hiddenReported && id.Run() == ""
 	s.hiddenReported = s.hiddenReported || hidden
 	policy := ""
 	if evicts(id) {
 		policy = id.Eviction
 	}
-	//guard:eviction-is-told  the user is told of a server that may drop locks
 	evicting := policy != "" && policy != s.policyReported
 	s.policyReported = policy
 	s.mu.Unlock()
@@ -278,7 +275,7 @@ func (c *core) startToken(now drift.Instant) fencing.Token {
 	if last-known[0]+lead > most.Microseconds() {
 		return 0
 	}
-	//guard:start-above-the-clocks  new counters start at a token that all servers can start at
+	// All servers can start their counters there, because it is above each one's clock.
 	token := fencing.Token(max(0, now.Mono.Microseconds()+last+lead))
 	if !token.Valid() {
 		return 0

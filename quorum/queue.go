@@ -177,7 +177,6 @@ func (w *wait) leaveQueue(lease *Lease) {
 	}
 	var inherited *inheritance
 	defer func() {
-		//guard:unwanted-is-released  a lease that was passed on to a waiter that leaves is released
 		if inherited != nil {
 			w.c.discard(inherited.lease)
 			w.c.background.finish()
@@ -237,7 +236,7 @@ func (qs *queues) endTurn(lease *Lease) (goesOn, wanted bool) {
 			if q.EndTurn() {
 				q.Yield(qs.now())
 			}
-		//guard:several-let-others-in  the release of several keys notifies other processes, because the next waiter for each may be another one
+		// The next waiter for another of several keys may be in another process.
 		case len(lease.value.keys) == 1 && q.GoOn():
 			goesOn = true
 		default:
@@ -282,7 +281,6 @@ func (w *wait) lost(err *RoundError) {
 	qs, q := w.c.queues, w.queue
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	//guard:unsent-round-notifies-nobody  a waiter whose turn to begin a round didn't come lets another process know
 	if len(err.Votes) > 0 {
 		q.Competed()
 	}

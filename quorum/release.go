@@ -74,7 +74,6 @@ func (l *Lease) free(passed bool) error {
 	// was notified, and goes first, before it tries. But it waits no longer than a timeout,
 	// because earlier requests may have to end first at that server.
 	c.background.spawn(func() {
-		//guard:hung-queue-is-not-awaited  the next waiter of a process waits for the instance with the queue for a timeout at most
 		over := c.clock.After(c.cfg.InstanceTimeout)
 		select {
 		case <-r.queueAnswered:
@@ -104,7 +103,7 @@ func (v *value) release(notify []bool, queueAt int) *releasing {
 		v: v, decided: make(chan struct{}), queueAt: queueAt, queueAnswered: make(chan struct{}),
 		votes: slices.Clone(v.c.pending), tally: majority.Tally{Majority: v.c.majority},
 	}
-	//guard:release-learns-first  an acquisition doesn't delete the value of a lease before its release is decided
+	// Only from now on may acquisitions delete the value: else the release might find nothing.
 	v.delete(notify, r)
 	<-r.decided // soon, because every request is under a timeout
 	return r
@@ -179,13 +178,11 @@ func (l *Lease) Leave() error {
 		return errNoLease
 	}
 	event, why := l.event(nil), l.Err()
-	//guard:left-is-released  a lease that was left can't be released afterwards
-	//guard:leave-ends-lease  leaving a lease ends it for its holder
 	before := l.moveTo(released, ErrReleased)
 	if before >= released {
 		return l.releasedBefore()
 	}
-	//guard:left-not-restored  an extension under way puts nothing back once the lease was left
+	// Nor does an extension under way put anything back.
 	l.value.leave()
 	if before == ended {
 		why = l.Err()

@@ -95,7 +95,6 @@ func (r *round) step(i int, op wire.Op, ballot *Ballot) []order {
 	}
 	r.votes[i] = ballot
 	outcome := ballot.Vote.Outcome
-	//guard:resume-replaces  a resumption counts only the instances that still had the lease
 	if r.resumes && outcome == wire.Granted && !ballot.Vote.Replaced {
 		// The key had gone, so another client may have had the lock there since. As in
 		// an extension, a server on which the lease has to be restored doesn't count.
@@ -124,7 +123,6 @@ func (r *round) step(i int, op wire.Op, ballot *Ballot) []order {
 func (r *round) choose() (orders []order) {
 	token, agree := r.rules.Choose(r.grants())
 	if agree < r.rules.Quorum {
-		//guard:race-not-given-up  a round that has its grants but no token goes on while a missing vote can still help
 		if agree+r.tally.Missing() < r.rules.Quorum {
 			for i := range r.votes {
 				r.blame(i, r.rules.Obstacle(&r.votes[i].Vote, token))

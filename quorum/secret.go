@@ -113,7 +113,6 @@ func Redact(text string) string {
 	for text != "" {
 		run := text[:len(text)-len(strings.TrimLeft(text, hexadecimal))]
 		text = text[len(run):]
-		//guard:redact-parts  a part of a lock's value is hidden in texts, too
 		if len(run) >= shortest && (len(run) > longestNumber || strings.Trim(run, decimal) != "") {
 			run = run[:left] + "..."
 		}

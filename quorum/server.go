@@ -99,7 +99,6 @@ func (s *server) standingLocked(now drift.Instant) standing {
 	if s.watchesRestarts() && (!s.probed || s.unfit != nil) {
 		// A server that was unfit is probed again each time: a duplicate may have been
 		// replaced meanwhile, a replica promoted.
-		//guard:promoted-votes-again  a replica that was promoted can vote again
 		return standing{err: s.unfit}
 	}
 	//guard:floor-is-sent  every acquisition says which counters may be older than tokens that were given before
@@ -136,7 +135,6 @@ func (st standing) accepts(run wire.Run) error {
 		return st.err
 	case !st.identified:
 		return errUnknownServer
-	//guard:same-run-counts  a vote counts only in the run that was found last
 	case st.run != run:
 		return &wire.RunError{Asked: st.run, Found: run}
 	}
@@ -208,7 +206,6 @@ func (s *server) forget() {
 // place, or because the server can't write.
 func (s *server) tick() {
 	st := s.standing(s.c.reader.Now())
-	//guard:epoch-asked-again  a client that could get no epoch asks for it again
 	run, hidden := st.run, s.watchesRestarts() && st.identified && st.run.Epoch() == ""
 	vote := s.ask(context.Background(), &wire.Request{Op: wire.Tick, Clock: true, Run: run}).Vote
 	other := otherRun(vote.Err)
@@ -225,7 +222,6 @@ func (s *server) tick() {
 	ctx, cancel := s.c.clock.WithTimeout(context.Background(), s.c.cfg.InstanceTimeout)
 	defer cancel()
 	// Their results are kept in the server, and hooks report them.
-	//guard:hidden-asked-again  a server that hides its run is asked for it again
 	if hidden {
 		_, _ = s.identify(ctx, s.c.cfg.InstanceTimeout, true)
 	} else {

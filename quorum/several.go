@@ -83,7 +83,6 @@ func keysOf(names []string) (keys, error) {
 		if err := ValidateKey(key); err != nil {
 			return nil, err
 		}
-		//guard:each-key-once  a key that is named twice is refused
 		if i > 0 && key == sorted[i-1] {
 			return nil, fmt.Errorf("%w: the key %q is given twice; give each key once", ErrConfig, key)
 		}
@@ -155,7 +154,6 @@ func (w *wait) changeQueue(err *RoundError) {
 	if key == "" || key == w.key {
 		return
 	}
-	//guard:notice-passed-on  a waiter for several keys that was notified of one, and found another one taken, lets the next waiter know
 	w.leave(nil)
 	w.key = key
 	w.enter()

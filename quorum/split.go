@@ -54,12 +54,10 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int) (*Lease, *
 		pause = min(2*pause, c.cfg.InstanceTimeout/2)
 		if a != nil {
 			votes = a.ballots() // with those that have come since
-			//guard:winner-ends-the-split  a try whose votes were split ends when another client is seen to have the lock
 			if rivalsIn(votes).most >= c.majority.Q {
 				return nil, first.ending(ErrTaken, nil, holderIn(votes, all, c.majority))
 			}
 		}
-		//guard:first-instance-decides  of clients whose votes were split, the one with the first instance's vote goes on
 		decider := c.decider(votes)
 		a = &attempt{c: c, keys: all, try: try, once: true, decider: decider}
 		lease, lost := a.run(ctx)

@@ -182,7 +182,6 @@ func (s *subscription) serve(connection wire.Subscription) (idle bool) {
 			// The address may lead to another server, which notifies nothing here. A server that
 			// has yet to be probed again, or hides its run, shows none.
 			now := s.votingRun()
-			//guard:notified-by-voters  waiters are notified by the server that votes
 			if now != "" && now != run {
 				return false
 			}
@@ -268,7 +267,6 @@ func (s *subscription) afterEarlier(key string, ask func()) {
 	s.last[key] = done
 	s.mu.Unlock()
 	s.at.c.background.spawn(func() {
-		//guard:positions-in-order  requests about one position are sent one after the other
 		if before != nil {
 			<-before
 		}

@@ -162,7 +162,6 @@ func (v *value) pointlessLocked(i int, req *wire.Request) bool {
 		// A SET that was refused or never sent has set nothing. But a waiter in the queue there may
 		// have been notified, and have become the holder: then the next one waits for this release.
 		// And one that came too late to be sent was this process's turn, which goes to another one.
-		//guard:keyless-release-notifies  the release of a lease also notifies where the lease has no key
 		return p.presence.Absent() && !(req.Notify && (v.won || p.skipped))
 	case wire.Acquire, wire.Raise, wire.Restore, wire.Pass:
 		// A round that ends while its requests are sent is rolled back at once: what it has yet to send comes too late.
@@ -183,11 +182,10 @@ func (v *value) answered(c *call) {
 	granted := vote.Outcome == wire.Granted
 	switch {
 	case op == wire.Acquire:
-		//guard:late-has-the-token  a late grant below the token is noted as lacking it
 		if granted && !vote.Low {
 			p.counter = vote.Token
 		}
-	//guard:late-pass-shortens  a pass without an answer may still arrive and shorten the keys' time
+	// A pass without an answer may still arrive and shorten the keys' time.
 	case op == wire.Extend || op == wire.Pass && !granted:
 		if vote.Outcome == wire.Failed && !vote.Unsent && !c.carriedOut && (p.mayCome == 0 || c.req.TTL < p.mayCome) {
 			p.mayCome = c.req.TTL
@@ -261,10 +259,8 @@ func (v *value) followAt(i int) {
 	due, ttl, token := false, p.ttl, v.token
 	switch op {
 	case wire.Raise:
-		//guard:late-lower-is-raised  a late grant below the token has its counter raised, too
 		due = p.presence.There && p.counter < token && p.raised < token
 	case wire.Restore:
-		//guard:restore-where-lacking  an extension puts the lease back where it is lacking
 		due = !p.presence.There || p.counter < token
 	}
 	v.mu.Unlock()
@@ -383,7 +379,6 @@ func (v *value) leave() {
 func (v *value) notifiers() []bool {
 	at := make([]bool, len(v.places))
 	for _, key := range v.keys {
-		//guard:each-key-notifies  the release of several keys notifies a waiter for each of them
 		if i := v.c.notifiesAt(key); i >= 0 {
 			at[i] = true
 		}

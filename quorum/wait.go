@@ -180,7 +180,6 @@ func (w *wait) untilDue() bool {
 
 // countLook counts a look at a lock that this process has as a try. It reports false if it was the last.
 func (w *wait) countLook(holder *Lease) bool {
-	//guard:looks-count-as-tries  a look at a lock that this process holds counts as a try
 	w.tries++
 	w.last = w.lookError(holder)
 	return !w.exhausted()
@@ -204,7 +203,6 @@ func (w *wait) rest(lost *RoundError, pause time.Duration, yields bool) bool {
 			case queued:
 				pause := w.pause(lost, true)
 				if yields {
-					//guard:let-in-within-a-timeout  a waiter that steps back for another process tries when that one must have asked
 					pause = min(pause, w.c.cfg.InstanceTimeout)
 				}
 				over = w.c.clock.After(pause)
@@ -374,7 +372,6 @@ func heldFor(holder *Lease) time.Duration {
 func (w *wait) wasNotified() {
 	now := w.c.reader.Now().Mono
 	if w.notifiedTry == 0 || now-w.notifiedAt > 4*w.c.cfg.Lab.BackoffMax {
-		//guard:notified-tries-soon  a waiter that was notified and lost the round tries again soon
 		w.notifiedTry = w.tries
 		w.notifiedAt = now
 	}

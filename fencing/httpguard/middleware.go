@@ -51,10 +51,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t, err := Header(r.Header)
 	if err == nil {
 		err = h.show(r, reads, t)
-		//guard:http-readers-need-tokens  with RequireToken readers need a token, too
 	} else if reads && !h.RequireToken && errors.Is(err, fencing.ErrNoToken) {
 		// A reader that is no holder. The server's own lease may be in the context of all its requests.
-		//guard:http-own-lease-hidden  a request without a token doesn't get the server's
 		h.next.ServeHTTP(w, r.WithContext(fencing.NewContext(r.Context(), 0)))
 		return
 	}
@@ -70,8 +68,6 @@ func (h *handler) show(r *http.Request, reads bool, t fencing.Token) error {
 	if err := fencing.Validate(resource, t); err != nil {
 		return err
 	}
-	//guard:http-marks-the-accepted  only a token that is accepted leaves a mark
-	//guard:http-asks  a handler's own Accept decides
 	if err := h.Accept(r, resource, t); err != nil {
 		return &notAccepted{err}
 	}

@@ -83,14 +83,12 @@ func (c Config) validate() (Config, error) {
 	if v := reflect.ValueOf(c.Client); v.Kind() == reflect.Pointer && v.IsNil() {
 		return c, fmt.Errorf("redisguard: Config.Client is a nil %T; pass a client of the server that keeps the marks", c.Client)
 	}
-	//guard:redis-mark-stays  a mark in Redis is on one server for all processes
 	if _, ok := c.Client.(sharder); ok {
 		return c, fmt.Errorf("redisguard: Config.Client is a %T, which takes another server for a key when it can't reach the first: each would keep a mark of its own, and a stale token would pass; pass a *redis.Client of one server, or a *redis.ClusterClient", c.Client)
 	}
 	c.Prefix = cmp.Or(c.Prefix, defaultPrefix)
 	// With braces anywhere else, "fence:" with resource "a}:{b" and "fence:{a}:"
 	// with resource "b" would share a key.
-	//guard:redis-prefixes-apart  no two resources share a mark in Redis
 	if !prefixes.MatchString(c.Prefix) {
 		return c, fmt.Errorf("redisguard: Config.Prefix is %q, want no braces, or one hash tag at its beginning as in \"{shop}:fence:\"", c.Prefix)
 	}

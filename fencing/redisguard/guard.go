@@ -115,7 +115,6 @@ func (g *Guard) show(ctx context.Context, s source, resource string, t fencing.T
 		return nil, errNotMade
 	}
 	// Checked locally first, so that a refusal costs the server nothing.
-	//guard:redis-bounds-tokens  a guard in Redis refuses a token that no server can have issued
 	if err := g.config.Bound.Check(resource, t); err != nil {
 		return nil, err
 	}

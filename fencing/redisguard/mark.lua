@@ -10,7 +10,6 @@ local function show(key, token, retention)
       return 'corrupt', string.sub(held, 1, 40)
     end
     --guard:redis-refuses-lower  a guard in Redis refuses a token below the largest that it has seen
-    --guard:redis-compares-numbers  a guard in Redis compares tokens as numbers
     if tonumber(token) < tonumber(held) then
       return 'stale', held
     end
@@ -18,11 +17,9 @@ local function show(key, token, retention)
   -- The time to live of a mark is never shortened: the guards of a resource may
   -- differ in their retentions, and the longest one holds. -1: no end.
   local left = held and redis.call('PTTL', key) or -2
-  --guard:redis-permanent-stays  a mark in Redis without an end stays without one
   if retention == '0' or left == -1 then
     left = nil
   else
-    --guard:redis-retention-grows  a guard in Redis never shortens a mark's time to live
     left = string.format('%.0f', math.max(tonumber(retention), left))
   end
   -- The branch for an equal token writes too, so that a replica, whose mark may

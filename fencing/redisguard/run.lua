@@ -24,7 +24,6 @@ local type, pcall, setmetatable = type, pcall, setmetatable
 local ran, reply = xpcall(function() return body(keys, argv) end, function(e) return e end)
 local err = nil
 if type(reply) == 'table' then
-  --guard:redis-reply-is-data  a script's reply is data, so that the script runs once
   if pcall(setmetatable, reply, nil) then
     err = reply.err
   else
@@ -40,5 +39,4 @@ end
 if type(err) ~= 'string' and type(err) ~= 'number' then
   err = 'an error of type ' .. type(err)
 end
---guard:redis-body-once  an error of a script isn't taken for the server's, so that the script runs once
 return {'failed', '' .. err}

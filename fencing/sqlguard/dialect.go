@@ -55,7 +55,6 @@ func (d Dialect) arg(n int) string {
 // goes over in hex: each connection has an encoding of its own, by which a text could become another
 // one, and the resource have a second mark. SQLite has no such encoding.
 func (d Dialect) name(resource string, n int) (arg any, expression string) {
-	//guard:sql-names-are-bytes  a resource has one mark in a database, whatever a connection's encoding is
 	switch d {
 	case PostgreSQL:
 		// With the schema, because a search_path can name another one before it.
@@ -72,6 +71,5 @@ func (d Dialect) larger() string {
 	if d == SQLite {
 		return "max"
 	}
-	//guard:sql-mark-rises  a mark in a database never falls
 	return "GREATEST"
 }

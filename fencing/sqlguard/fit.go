@@ -109,7 +109,6 @@ func (g *Guard) fits(ctx context.Context) error {
 	}
 	for _, w := range fit.wants {
 		for _, value := range found[w.fact] {
-			//guard:sql-table-fits  the table of marks keeps every token, and a row for each resource
 			if value != w.value {
 				return g.misfit(w, value)
 			}

@@ -77,14 +77,12 @@ func New(c Config) (*Guard, error) {
 		// UPDATE reads the row as it is now, and not as the transaction's snapshot has it, and locks
 		// it until the end, at every isolation level. A driver or a trigger that hides the number
 		// leaves 0, which is no token: nothing passes.
-		//guard:mysql-mark-returned  the mark that decides in MySQL is the one that the statement left
 		upsert = "INSERT INTO " + table + " (resource, token) VALUES (" + resource + ", LAST_INSERT_ID(?))" +
 			" ON DUPLICATE KEY UPDATE token = LAST_INSERT_ID(" + d.larger() + "(token, ?))"
 	}
 	remove := "DELETE FROM " + table + " WHERE resource = " + resource
 	if d == SQLite {
 		// CreateTable can't see the column's collation, only that of the key.
-		//guard:sqlite-forgets-one  a resource is forgotten alone in SQLite
 		remove += " COLLATE BINARY"
 	}
 	return &Guard{config: c, table: table, upsert: upsert, remove: remove}, nil
@@ -169,7 +167,6 @@ func ended(ctx context.Context) error {
 }
 
 func (g *Guard) show(ctx context.Context, tx Tx, resource string, t fencing.Token) error {
-	//guard:sql-bounds-tokens  a guard in a database refuses a token that no server can have reached
 	if err := g.config.Bound.Check(resource, t); err != nil {
 		return err
 	}

@@ -21,7 +21,6 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z_0-9]*$`)
 // can use, so there the name must have one.
 func (d Dialect) qualify(field, table string) (string, error) {
 	switch {
-	//guard:sql-one-table  all connections use the same table of marks
 	case strings.Contains(table, "."):
 		return table, nil
 	case d == SQLite:
@@ -62,7 +61,6 @@ func (d Dialect) quote(field, name string) (string, error) {
 		return "`" + name + "`", nil
 	case SQLite:
 		// SQLite reads "name" as a string literal if there is no such column.
-		//guard:sqlite-names-are-columns  a column that doesn't exist is an error in SQLite
 		return "[" + name + "]", nil
 	}
 	return `"` + name + `"`, nil

@@ -51,7 +51,6 @@ func (d Dialect) schema(name string) string {
 		// Bytes have no collation, by which "a" might equal "A" or "a ". The other engines know no
 		// transactions, and the other row formats no key of 1024 bytes (fencing.MaxResourceLen).
 		resource = "VARBINARY(1024)"
-		//guard:mysql-innodb  the table of marks has transactions in MySQL
 		options = " ENGINE=InnoDB ROW_FORMAT=DYNAMIC"
 	}
 	return "CREATE TABLE IF NOT EXISTS " + name + " (\n" +

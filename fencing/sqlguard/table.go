@@ -71,7 +71,6 @@ func NewTable(c TableConfig) (*Table, error) {
 	if c.Dialect == MySQL {
 		// A plain SELECT reads the transaction's snapshot at REPEATABLE READ, the default, while
 		// the UPDATE compared with the row as it is. And UpdateTx needs the lock.
-		//guard:mysql-reads-the-row  a refusal in MySQL is judged by the row as it is, not by a snapshot
 		t.selectFence += " FOR UPDATE"
 	}
 	return t, nil
@@ -83,7 +82,6 @@ func NewTable(c TableConfig) (*Table, error) {
 func (t *Table) column(field, name string) (string, error) {
 	if t.config.Dialect == SQLite {
 		switch strings.ToLower(name) {
-		//guard:sqlite-rowid-is-the-key  an update can't change a row's key in SQLite
 		case "rowid", "oid", "_rowid_":
 			return "", fmt.Errorf("sqlguard: %s has the name %q, another name of the rowid in SQLite; name the INTEGER PRIMARY KEY column", field, name)
 		}
@@ -153,7 +151,6 @@ func (t *Table) UpdateTx(ctx context.Context, tx Tx, key any, tok fencing.Token,
 	// MySQL counts the rows that changed, unless the connection is opened with clientFoundRows. So
 	// the row may have been found, with all values there already, or have come in between. It
 	// passes, and is locked by now: the same statement finds it, whatever it counts.
-	//guard:mysql-unchanged-is-sure  an update in MySQL that changes nothing is repeated on the locked row
 	if _, err := tx.ExecContext(ctx, query, args...); err != nil {
 		return fmt.Errorf("sqlguard: update of %s with token %d: %w", t.resource(key), uint64(tok), err)
 	}
@@ -206,7 +203,6 @@ func (t *Table) validate(ctx context.Context, tx Tx, key any, tok fencing.Token)
 	if key == nil {
 		return fmt.Errorf("sqlguard: the key for table %s is nil, which equals no row; pass the row's", t.config.Name)
 	}
-	//guard:sql-row-bounds-tokens  a row refuses a token that no server can have reached
 	err := t.config.Bound.Check(t.config.Name, tok)
 	if ahead := new(fencing.AheadError); errors.As(err, &ahead) {
 		ahead.Resource = t.resource(key)

@@ -45,13 +45,11 @@ func checkTx(ctx context.Context, d Dialect, tx Tx, what string) error {
 		return fmt.Errorf("sqlguard: the transaction for %s is nil; pass the one that writes", what)
 	}
 	switch tx.(type) {
-	//guard:sql-check-in-tx  a check for a write is part of a transaction
 	case transaction, connection, *otherTx, *WriteTx:
 	default:
 		return fmt.Errorf("sqlguard: the transaction for %s is a %T, which has no Commit and Rollback: each statement would commit on its own, and a later holder could write between the check and the write; begin a transaction and pass that", what, tx)
 	}
 	conn, ok := tx.(connection)
-	//guard:sql-connection-begun  a check on a connection is part of a transaction
 	if !ok {
 		return nil
 	}
@@ -64,7 +62,6 @@ func checkTx(ctx context.Context, d Dialect, tx Tx, what string) error {
 // begun asks the database whether a transaction has begun, and not ended.
 func begun(ctx context.Context, d Dialect, conn Tx) error {
 	if d == SQLite {
-		//guard:sqlite-asks-and-leaves-none  a connection that is asked has no transaction left from it
 		ctx = context.WithoutCancel(ctx) // a driver may report a BEGIN that has run as canceled
 		// Here a savepoint would begin a transaction, and only in a transaction BEGIN fails.
 		_, err := conn.ExecContext(ctx, "BEGIN")

@@ -101,13 +101,11 @@ func (w *WriteTx) alive(ctx context.Context, query string) error {
 		return err
 	}
 	if w.last {
-		//guard:sql-write-asks  no statement of a checked write runs after the transaction of the check
 		if err := w.begun(); err != nil {
 			_ = w.tx.Rollback() // the other error is the one that matters
 			return fmt.Errorf("%w: %w", ErrEnded, err)
 		}
 	}
-	//guard:sql-write-sees-endings  a statement that ends a transaction of PostgreSQL ends a checked write
 	w.last = w.always || endings.MatchString(query)
 	return nil
 }

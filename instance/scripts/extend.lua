@@ -7,12 +7,10 @@ local n, reply, lost = (#ARGV - 1) / 2, {clock}, {}
 local held = call('MGET', unpack(KEYS, 1, n))
 for i = 1, n do
   --guard:extend-compares  only the holder's key is extended
-  --guard:extend-sets-nothing  an extension doesn't set a key that is gone
   if held[i] ~= ARGV[1 + i] then lost[ARGV[1 + i]] = true end
 end
 for i = 1, n do
   reply[1 + i] = 0
-  --guard:extend-all-or-none  of several keys none is extended where one of them is lost
   if not lost[ARGV[1 + i]] then
     call('PEXPIRE', KEYS[i], ARGV[1 + n + i])
     reply[1 + i] = 1

@@ -29,14 +29,13 @@ if token then
     if type(counters[i]) == 'table' then
       return string.find(counters[i].err, 'WRONGTYPE', 1, true) and redis.error_reply('REDLOCKCOUNTER ' .. counters[i].err) or counters[i]
     end
-    --guard:numbers-are-decimal  a text that is a number only to Lua is no counter
+    -- Lua's tonumber takes nan, inf and hexadecimal numbers, too.
     if #counters[i] > 17 or not string.match(counters[i], '^%-?%d+$') then
       return redis.error_reply('REDLOCKCOUNTER the counter is not a token')
     end
   end
   for i = 1, n do
     local counter, left = KEYS[n + i], call('PTTL', KEYS[n + i])
-    --guard:raise-keeps-time  a raise never shortens a counter's time to live
     --guard:expiry-follows-the-token  a counter that is lifted lives until the clock has passed its token
     left = math.max(left, math.ceil((math.max(token - clock, 0) + ARGV[6]) / 1000) + ARGV[7])
     --guard:restore-has-token  a lease is put back with its token
@@ -56,7 +55,6 @@ for i = 1, n do
   elseif op == 'restore' then
     -- It may have been left over by an extension that found another key missing.
     local left = call('PTTL', KEYS[i])
-    --guard:rest-gets-time  where a lease is put back each key has the whole TTL
     if left >= 0 and left < ttl then call('PEXPIRE', KEYS[i], ARGV[4]) end
   end
 end

@@ -57,16 +57,15 @@ if ARGV[5] ~= '' and set ~= ARGV[5] then
   set = ARGV[5]
 end
 -- A client tells of votes from elsewhere until a server has kept the mark that it was told.
---guard:evidence-is-told-until-kept  a client tells of another server's votes until the mark could be kept
 local elsewhere = ARGV[3] ~= '' and ARGV[3] ~= process and not (ARGV[1] == process and ARGV[2] == epoch)
+-- A client that learns of a restart late keeps the mark of the clients that learned of it first.
 --guard:mark-of-this-name  a client that had another server's votes meanwhile leaves the mark anew
---guard:mark-stays-for-late-clients  a client that learns of a restart late keeps the mark of the clients that learned of it first
 local anew = elsewhere and clock - (tonumber(epoch) or clock) >= tonumber(ARGV[4])
---guard:earlier-mark-is-replaced  a mark that is earlier than one that the client knows of the same process isn't trusted
+-- A client that knows a later mark of this process doesn't trust an earlier one.
 anew = anew or ARGV[1] == process and (tonumber(ARGV[2]) or 0) > (tonumber(epoch) or 0)
 if id == '' then id = process end
+-- The mark says when the first client came, not the last one.
 --guard:mark-of-this-run  a mark counts only in the run in which it was left
---guard:mark-is-kept  a mark says when the first client came, not when the last one did
 if marked ~= id or anew or tonumber(epoch) > clock then epoch = string.format('%.0f', clock) end
 local mark = id .. '@' .. epoch .. ' ' .. set
 if mark ~= held then redis.call('SET', KEYS[1], mark) end

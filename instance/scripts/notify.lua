@@ -8,7 +8,6 @@ local function notifynext(waiters, lock)
     local first = redis.pcall('LPOP', waiters)
     if type(first) ~= 'string' then return 0 end
     -- A user who may only write this queue must not make another one publish elsewhere.
-    --guard:only-waiters-notified  a release publishes on no other channels than those of waiters
     if string.sub(first, 1, 13) == 'redlock:wake:' then
       local subscribers = redis.pcall('PUBLISH', first, lock)
       if type(subscribers) ~= 'number' then return 0 end

@@ -8,7 +8,6 @@ local call, pcall, run = redis.call, redis.pcall, ARGV[1]
 if run ~= '' then
   local info, id = call('INFO', 'replication'), string.match(run, '^[^@]*')
   --guard:run-is-compared  a script does nothing in another run than it was sent for
-  --guard:role-is-compared  a script does nothing on a replica, writable or not
   local same = string.find(info, 'role:master', 1, true) and string.find(info, 'master_replid:' .. id, 1, true)
   local mark = id ~= run and pcall('GET', KEYS[#KEYS])
   if type(mark) == 'table' then

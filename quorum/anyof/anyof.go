@@ -174,7 +174,6 @@ func (w *wait) each(ctx context.Context, tries int) (*quorum.Lease, error) {
 
 // endsPass reports whether the other keys would have the same error.
 func endsPass(ctx context.Context, err error) bool {
-	//guard:hung-once  with too many hung instances a pass over many keys costs one timeout
 	hung := errors.Is(err, quorum.ErrNoQuorum) && errors.Is(err, quorum.ErrTimeout)
 	return hung || ctx.Err() != nil || errors.Is(err, quorum.ErrClosed)
 }

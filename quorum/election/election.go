@@ -149,7 +149,6 @@ func (e *Election) Run(ctx context.Context, lead func(ctx context.Context, term 
 			return err
 		}
 		select {
-		//guard:last-leader-steps-back  a candidate whose term was over lets those that wait go first
 		case <-of.Lab.Clock.After(2*of.Lab.BackoffMax + of.InstanceTimeout):
 		case <-ctx.Done():
 		}
@@ -169,7 +168,6 @@ func (e *Election) campaign(ctx context.Context, lead func(context.Context, fenc
 		e.lead(t)
 		defer e.lead(nil)
 		err := lead(t, lease.Token())
-		//guard:election-goes-on  a candidate whose term was over campaigns again
 		over = t.Err() != nil && ctx.Err() == nil
 		if over && e.cfg.Ended != nil {
 			e.cfg.Ended(lease.Token(), context.Cause(t), err)

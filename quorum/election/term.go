@@ -48,7 +48,6 @@ func (t *term) watch(c clock.Clock) (stop func()) {
 		for left := t.left(); left > 0; left = t.left() {
 			select {
 			// In parts, because timers stand still while the machine is suspended.
-			//guard:term-ends-in-time  a leader's context ends even if the leader doesn't look
 			case <-c.After(min(left, max(left/4, 20*time.Millisecond))):
 			case <-t.Done():
 				return

@@ -48,7 +48,6 @@ func (d *Data) Flush() {
 // a time with many of them goes, too.
 func (d *Data) sweep(now time.Time) {
 	d.asked++
-	//guard:memory-is-swept  what has expired doesn't stay in memory
 	if d.asked < max(d.full, 256) {
 		return
 	}
@@ -67,7 +66,6 @@ type row[V any] struct {
 }
 
 func (r row[V]) expired(now time.Time) bool {
-	//guard:memory-expires  a key in memory expires at its time, and not before
 	return !r.expires.IsZero() && !now.Before(r.expires)
 }
 

@@ -33,7 +33,6 @@ func (m Mark) Of(id wire.Identity) wire.Run {
 func (m *Mark) Probe(id *wire.Identity, known wire.Known, now time.Time) error {
 	set := m.text.Set()
 	if known.Set != (wire.Set{}) {
-		//guard:memory-set-is-compared  in memory a client with another set than the others' is refused
 		if old, err := wire.ParseSet(set); set != "" && set != known.Set.String() && (err != nil || !known.Set.Supersedes(old)) {
 			return &wire.SetMismatchError{Mine: known.Set, Theirs: set}
 		}
@@ -48,7 +47,6 @@ func (m *Mark) Probe(id *wire.Identity, known wire.Known, now time.Time) error {
 	if m.Of(*id) == "" || since.After(now) || elsewhere && now.Sub(since) >= known.Ago {
 		since = now
 	}
-	//guard:memory-set-keeps-the-epoch  in memory another set in the mark is no other run
 	*m = NewMark(*id, since, set)
 	id.Mark, id.Served = m.text, now.Sub(since)
 	return nil

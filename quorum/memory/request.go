@@ -41,7 +41,6 @@ func (d *Data) RunIn(id wire.Identity, w wire.Waiter, cmd wire.Request, now time
 		return wire.Vote{Err: other, Unsent: true}
 	}
 	vote := d.vote(w, cmd, now)
-	//guard:memory-run-is-compared  in memory a grant in another run than the request names is no grant
 	if other != nil {
 		return wire.Vote{Err: other, Unsent: vote.Outcome == wire.Refused}
 	}
@@ -84,7 +83,6 @@ func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
 		vote.Replaced = d.deleteAny(key, cmd.Delete, now) && vote.Replaced
 		held, expires, exists := d.Keys.Get(key, now)
 		switch {
-		//guard:memory-free-key-only  a server in memory sets a key only if it is free
 		case !exists:
 			d.Keys.Put(key, cmd.Value, now.Add(cmd.TTL))
 			set = append(set, key)
@@ -100,7 +98,6 @@ func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
 	}
 	switch {
 	case vote.Outcome == wire.Refused:
-		//guard:memory-all-or-none  in memory of several keys none is kept unless all are free
 		for _, key := range set {
 			d.Keys.Delete(key, now)
 		}
@@ -116,7 +113,6 @@ func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
 // deleteAny deletes a key if it holds one of the values, and reports whether it did.
 func (d *Data) deleteAny(key string, values []string, now time.Time) bool {
 	held, _, exists := d.Keys.Get(key, now)
-	//guard:memory-deletes-its-own  in memory an acquisition deletes no value but those that it names
 	return exists && slices.Contains(values, held) && d.Keys.Delete(key, now)
 }
 
@@ -132,10 +128,8 @@ func (d *Data) count(key string, cmd wire.Request, now time.Time) counter {
 	n, expires, known := d.Counters.Get(key, now)
 	if !known {
 		n = d.start(key, cmd, now)
-		//guard:memory-expiry-by-value  in memory a counter outlives its value
 		expires = outlives(n, cmd, now)
 	}
-	//guard:memory-token-rises  in memory each try counts up
 	n++
 	d.Counters.Put(key, n, expires)
 	return counter{n, !known}
@@ -167,7 +161,6 @@ func settle(vote *wire.Vote, counted []counter, cmd wire.Request, now time.Time)
 			return err
 		}
 		token := c.n
-		//guard:memory-low-counter  in memory a counter that is new or may be an older copy doesn't count where the clock has passed it
 		if low := c.n <= clock && (c.made || c.n <= cmd.Fence.Floor); low {
 			vote.Low, token = true, clock+1
 			if start := cmd.Fence.Token; start != 0 && bounded(cmd, start, now) == nil {
@@ -189,7 +182,6 @@ func clockToken(now time.Time) fencing.Token { return fencing.Token(max(0, now.U
 
 // bounded is nil if the request may raise a counter to the token.
 func bounded(cmd wire.Request, token fencing.Token, now time.Time) error {
-	//guard:memory-bounded  in memory no counter gets further ahead of the clock than the client allows
 	if token > min(clockToken(now.Add(cmd.Fence.Ahead)), fencing.MaxToken) {
 		return &wire.CounterError{Token: token, Clock: now, Most: cmd.Fence.Ahead}
 	}
@@ -201,7 +193,6 @@ func (d *Data) lift(cmd wire.Request, now time.Time) wire.Vote {
 	restores := cmd.Op == wire.Restore
 	for _, key := range cmd.Keys {
 		held, _, exists := d.Keys.Get(key, now)
-		//guard:memory-lift-compares  in memory a Raise, a Restore or a Pass changes nothing of another holder's
 		if exists && held != cmd.Value || !exists && !restores {
 			return wire.Vote{Outcome: wire.Refused}
 		}
@@ -226,9 +217,7 @@ func (d *Data) lift(cmd wire.Request, now time.Time) wire.Vote {
 // raise raises a counter to the request's token, and never lowers it, nor shortens its life.
 func (d *Data) raise(key string, cmd wire.Request, now time.Time) {
 	token, expires, known := d.Counters.Get(key, now)
-	//guard:memory-raise-only-lifts  in memory no request lowers a counter
 	token = max(token, cmd.Fence.Token)
-	//guard:memory-raise-never-shortens  in memory no request shortens a counter's life
 	if until := outlives(token, cmd, now); !known || expires.Before(until) { // also if it had no expiry
 		expires = until
 	}
@@ -266,7 +255,6 @@ func (d *Data) release(cmd wire.Request, now time.Time) wire.Vote {
 
 func (d *Data) holds(key, value string, now time.Time) bool {
 	held, _, exists := d.Keys.Get(key, now)
-	//guard:memory-compares  in memory nobody extends or deletes another holder's key
 	return exists && held == value
 }
 

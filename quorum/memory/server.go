@@ -56,7 +56,6 @@ func Open(urls ...string) ([]wire.Instance, error) {
 		}
 		names = append(names, strings.ToLower(name))
 	}
-	//guard:memory-alone  a set doesn't mix servers that every process sees with those that one process sees
 	if mixed := len(names) > 0 && len(names) < len(urls); mixed {
 		return nil, fmt.Errorf("%w: %d of %d URLs are memory://, and each process has such servers of its own: two processes could both have a quorum; use memory:// for all of a set or for none", wire.ErrConfig, len(names), len(urls))
 	}
@@ -78,7 +77,6 @@ func notInName(c rune) bool {
 func named(name string) *Server {
 	servers.Lock()
 	defer servers.Unlock()
-	//guard:memory-one-of-a-name  all clients of a process that name the same server have the same server
 	if servers.named[name] == nil {
 		servers.named[name] = start("memory://" + name)
 	}
@@ -109,7 +107,6 @@ func (s *Server) ConnLife() time.Duration { return 0 }
 // clock. Keys expire by it, so a wall clock that is set forward ends no lease, and the server's clock
 // never jumps. It stands still while the machine is suspended. Holders don't count on that time.
 func (s *Server) now() time.Time {
-	//guard:memory-monotonic  keys in memory expire by the monotonic clock
 	return s.started.Add(time.Since(s.started))
 }
 

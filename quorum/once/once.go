@@ -163,7 +163,6 @@ func (j *Job) Run(ctx context.Context, slot time.Time, work func(ctx context.Con
 		return err
 	}
 	lease.KeepAlive()
-	//guard:slot-stays-taken  the keys of a slot whose job was begun stay
 	defer func() { _ = lease.Leave() }()
 	err = work(lease.Within(ctx), lease)
 	over := lease.Err()
@@ -267,7 +266,7 @@ func (j *Job) begun(view *quorum.Coordinator, found quorum.Inspection, slot time
 		kept, lost := 0, 0
 		for i, b := range found.Votes {
 			switch {
-			//guard:own-keys-are-no-holder  what a lost round has left on the servers doesn't count as a holder
+			// A lost round of this process may have left keys with its note. They are no holder's.
 			case b.Vote.Remaining > view.Config().MaxTTL && b.Vote.Holder == h.Value && h.Note != view.Terms().Note:
 				kept++
 			case b.Vote.Err != nil || j.young(found, i, slot):
@@ -276,7 +275,6 @@ func (j *Job) begun(view *quorum.Coordinator, found quorum.Inspection, slot time
 		}
 		switch {
 		case kept == 0:
-		//guard:kept-on-too-few  what can't have been on a quorum doesn't mean that the job was begun
 		case kept+lost >= found.Quorum:
 			return fmt.Errorf("%w (%q, by %q)", ErrDone, found.Key, h.Owner)
 		default:
@@ -289,18 +287,16 @@ func (j *Job) begun(view *quorum.Coordinator, found quorum.Inspection, slot time
 // young reports whether a server may have come up after the slot's time.
 func (j *Job) young(found quorum.Inspection, i int, slot time.Time) bool {
 	since := found.Runs[i].Since()
-	//guard:unknown-age-is-young  a server that doesn't tell since when it is up may have come up after the slot's time
 	if since.IsZero() {
 		return true
 	}
-	//guard:young-servers-know-nothing  a server that came up after the slot's time doesn't tell that its job wasn't begun
 	return since.Add(j.skew).After(slot)
 }
 
 // inWindow reports whether the slot's job may be begun now.
 func (j *Job) inWindow(slot time.Time) error {
 	now := j.locks.Config().Lab.Clock.Now().Round(0)
-	//guard:slot-not-begun-early  a job isn't begun before its slot's time, from which its keys' life counts
+	// The keys' life counts from the slot's time.
 	if now.Before(slot) {
 		return fmt.Errorf("%w: %q at %s begins in %v, by this clock; wait, and see to the time service if processes disagree", ErrEarly, j.name, slot.Format(time.RFC3339Nano), slot.Sub(now))
 	}

@@ -130,11 +130,9 @@ func (l *Lock) TryWrite(ctx context.Context) (*quorum.Lease, error) {
 
 // try takes the places if they are free, unless another caller has the turn.
 func (l *Lock) try(ctx context.Context, s side) (*quorum.Lease, error) {
-	//guard:no-second-place  a caller that reads or writes doesn't wait for itself
 	if l.locks.Holds(ctx, l.places...) {
 		return nil, fmt.Errorf("%w: readwrite: to %s %q it would wait for itself, or for a writer that waits for it; use the lease that it has, or release it first and read everything again", quorum.ErrHeldByCaller, s.verb, l.name)
 	}
-	//guard:newcomers-queue  a new caller doesn't pass the one that has the turn
 	err := l.locks.Free(ctx, l.turn)
 	if err != nil {
 		return nil, l.failed(s, err)
@@ -152,7 +150,6 @@ func (l *Lock) enter(ctx context.Context, s side) (*quorum.Lease, error) {
 	began := of.Lab.Clock.Now()
 	bounded := func(t *quorum.Terms) {
 		if t.MaxWait > 0 {
-			//guard:one-max-wait  MaxWait bounds all steps of a call together
 			t.MaxWait = max(1, t.MaxWait-of.Lab.Clock.Since(began))
 		}
 	}
@@ -172,14 +169,12 @@ func (l *Lock) enter(ctx context.Context, s side) (*quorum.Lease, error) {
 	// the queue. A new caller, which may be that holder, would ask for it at the same moment. Close doesn't
 	// end this pause, so it isn't long.
 	select {
-	//guard:new-callers-hold-back  a new caller doesn't ask for the turn just as the next one in the queue is notified
 	case <-of.Lab.Clock.After(min(of.Lab.BackoffMin, of.InstanceTimeout)):
 	case <-trying.Done():
 	}
 	for again := true; again; {
 		lease, again, err = l.wait(ctx, s, bounded)
 		if err == nil && lease.Validity() == 0 {
-			//guard:over-before-it-began  a lease that ended while its caller gave up the turn isn't returned
 			again = true
 			_ = lease.Release(ctx) // what is left of it
 		}
@@ -195,7 +190,7 @@ func (l *Lock) enter(ctx context.Context, s side) (*quorum.Lease, error) {
 func (l *Lock) wait(ctx context.Context, s side, bounded func(*quorum.Terms)) (lease *quorum.Lease, again bool, err error) {
 	queue, err := l.locks.WithTerms(func(t *quorum.Terms) {
 		bounded(t)
-		//guard:turn-outlasts-max-life  MaxLife bounds the lease, and not the wait for it
+		// MaxLife bounds the lease, not the wait.
 		t.KeepAlive, t.MaxLife = true, 0
 	})
 	if err != nil {
@@ -208,7 +203,7 @@ func (l *Lock) wait(ctx context.Context, s side, bounded func(*quorum.Terms)) (l
 	defer func() {
 		released := false
 		defer func() {
-			//guard:no-place-after-panic  a hook that panics as the turn is given up leaves no places taken
+			// Otherwise a hook that panics would leave places taken.
 			if !released {
 				_ = lease.Release(ctx) // nil if there is none
 			}
@@ -219,7 +214,6 @@ func (l *Lock) wait(ctx context.Context, s side, bounded func(*quorum.Terms)) (l
 	}()
 	//guard:turn-until-it-has-places  no new caller passes one that waits for its places
 	lease, err = l.waitForPlaces(turn.Within(ctx), s, bounded)
-	//guard:lost-turn-is-taken-again  a caller that lost its turn, so that others may pass it, queues again
 	again = errors.Is(err, quorum.ErrInterrupted) && ctx.Err() == nil
 	return lease, again, err
 }
@@ -231,7 +225,7 @@ func (l *Lock) waitForPlaces(ctx context.Context, s side, bounded func(*quorum.T
 		return nil, err
 	}
 	of := view.Config()
-	//guard:turn-needs-no-step-back  where processes poll, the caller that has the turn doesn't step back for others, who can't go first
+	// Where processes poll, stepping back for others is in vain: they can't pass the turn.
 	if of.Lab.Notifications == quorum.On || of.MaxTries == 1 {
 		return s.wait(ctx, view, s.keys...)
 	}

@@ -97,7 +97,6 @@ func (e *CounterError) Unwrap() error { return ErrCounter }
 // Permanent reports whether the clock needs longer than a MaxTTL to catch up, so that an
 // Acquire had better not wait for that.
 func (e *CounterError) Permanent() bool {
-	//guard:poison-is-told  a caller is told at once that the counters are too far ahead
 	return e.clockTooLate() || e.ahead() > float64(3*e.Most/time.Microsecond)
 }
 

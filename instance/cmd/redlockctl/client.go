@@ -91,7 +91,6 @@ func (looker) ConnLife() time.Duration { return 0 }
 // Probe leaves the set in the mark as it is. Otherwise a look with other settings than the programs have
 // would shut them out.
 func (l looker) Probe(ctx context.Context, known wire.Known) (wire.Identity, error) {
-	//guard:look-keeps-set  a command that only looks doesn't change the set that clients have to have
 	known.Set = wire.Set{}
 	return l.Redis.Probe(ctx, known)
 }

@@ -58,7 +58,6 @@ func newJob(r *runner, lease tenure, key string) *job {
 // SIGKILL. With a short -grace both come earlier than that: SIGKILL needs time to take effect.
 func periods(given, ttl time.Duration) (grace, margin time.Duration) {
 	margin = max(given/10, ttl/100)
-	//guard:short-grace-ends-before-lease  a command is killed before its lease ends, also with a -grace near 0
 	return max(given, margin+min(given, margin)), margin
 }
 
@@ -125,6 +124,6 @@ func (j *job) end() (how string) {
 
 // say doesn't wait until the text is read.
 func (j *job) say(format string, args ...any) {
-	//guard:stderr-delays-no-end  the command ends before its lease, even if writes to standard error block, as after Ctrl-S
+	// A write can block, as after Ctrl-S, and the command must end before its lease.
 	j.said.Go(func() { j.streams.say(format, args...) })
 }

@@ -36,7 +36,6 @@ type streams struct{ in, out, err *os.File }
 // say writes a line to standard error, where it doesn't mix with the output of a command. A server's
 // error may quote the lock's value.
 func (s streams) say(format string, args ...any) {
-	//guard:command-hides-values  redlockctl doesn't print the value of its lock
 	fmt.Fprintln(s.err, quorum.Redact(fmt.Sprintf("redlockctl: "+format, args...)))
 }
 

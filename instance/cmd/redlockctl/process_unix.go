@@ -23,7 +23,6 @@ var endWithParent = func(*syscall.SysProcAttr) {}
 // that it can read there, and the terminal itself sends it Ctrl-C and Ctrl-Z. Otherwise it has a group of its own, so
 // that signals reach what it has started, too.
 func (j *job) prepare() {
-	//guard:terminal-stops-both  Ctrl-Z stops the command with redlockctl, in a pipeline, too
 	j.terminal, _ = controllingTerminal()
 	j.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !j.terminal}
 	endWithParent(j.cmd.SysProcAttr)
@@ -98,6 +97,5 @@ func signalNumber(sig os.Signal) int { return int(sig.(syscall.Signal)) }
 // surviveBrokenPipes makes a write to a standard error that nobody reads fail, as any other write
 // does. It isn't signal.Ignore, because the command would ignore SIGPIPE, too.
 func surviveBrokenPipes() {
-	//guard:broken-stderr-does-not-end-it  the command has its grace period, even if nobody reads standard error
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 }

@@ -123,7 +123,6 @@ func (r *runner) run(lease tenure, key string) error {
 		return nil
 	}
 	r.job = nil
-	//guard:told-command-stays-ended  a command that was told to end isn't run again, if its lease is lost before it has ended
 	if r.told != nil {
 		r.end(signalled{r.told})
 	}

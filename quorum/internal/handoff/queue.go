@@ -110,7 +110,6 @@ func (q *Queue[W, L]) Acquired(lease L, token fencing.Token, now time.Duration) 
 // GoOn notes that this process releases its lease. It reports whether the next waiter goes on with the
 // turns of this process. Then no other process is notified. Otherwise the turns are over.
 func (q *Queue[W, L]) GoOn() bool {
-	//guard:turns-are-counted  each lease takes one of the turns that this process has
 	q.turns.left--
 	if q.untold = q.turns.left > 0 && len(q.waiting) > 0; !q.untold {
 		q.turns.left = 0
@@ -180,7 +179,6 @@ func (q *Queue[W, L]) Notify(instance int) (wake W, ok bool) {
 		return wake, false
 	}
 	q.position.Notified, q.notified = true, true
-	//guard:notified-needs-no-step-back  a process that is notified itself doesn't step back for another
 	q.turns.yield = 0
 	return q.First(), true
 }
@@ -189,7 +187,6 @@ func (q *Queue[W, L]) Notify(instance int) (wake W, ok bool) {
 // the waiter to wake. A position at another address there is lost. One at this address is not:
 // the waiter may have read the address, and taken the position, before this call.
 func (q *Queue[W, L]) Changed(instance int, address string) (wake W) {
-	//guard:position-outlasts-the-notice  a position that a waiter took before the queue learned of its subscription stays
 	if q.position.Instance == instance && q.position.Address != address {
 		q.position = Position{}
 	}
@@ -301,7 +298,6 @@ func (q *Queue[W, L]) EndTurn() (last bool) {
 func (q *Queue[W, L]) Yield(now time.Duration) {
 	t, r := &q.turns, q.rules
 	if t.sought {
-		//guard:polling-is-fair  where processes poll, the last holder lets others go first
 		t.yield = now + r.Long
 	} else {
 		t.yield = now + min(max(r.Short, (now-t.since)/probeShare), r.Long)
@@ -312,7 +308,7 @@ func (q *Queue[W, L]) Yield(now time.Duration) {
 // have taken the lock while another one was in the queue of an instance.
 func (q *Queue[W, L]) LetIn(now time.Duration) {
 	q.turns.contested = now + contestedFor
-	//guard:no-step-back-for-itself  a process whose own notification came before the answer to its release doesn't step back
+	// The process's own notification may come before the answer to its release.
 	if !q.position.Notified {
 		q.turns.yield = now + yieldFor
 	}

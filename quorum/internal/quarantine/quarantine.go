@@ -100,7 +100,7 @@ func (q *State) Identify(id wire.Identity, now drift.Instant) Verdict {
 		// and its uptime doesn't tell which. If it hides its run ID now, a restart may have
 		// brought back the settings for that.
 		t := q.from(now, "its run ID changed from %.8s to %.8s", before.RunID, orHidden(id.RunID))
-		//guard:several-under-a-name  the age of a mark doesn't count if yet another server has answered since
+		// If yet another server has answered since, the age of this one's mark says nothing.
 		if sighted == "" || sighted == id.ReplID {
 			t.until -= q.ageSince(seen, id, now)
 		}
@@ -120,15 +120,11 @@ func (q *State) Identify(id wire.Identity, now drift.Instant) Verdict {
 		// meanwhile whose votes still count, and the mark is gone if the data is. Another set in the
 		// mark doesn't matter here: nothing was forgotten.
 		q.begin(q.markedAnew(before, id, q.from(now, "its mark was left anew or is gone: its data was lost, or the name has led to another server meanwhile")))
-	//guard:first-epoch-is-looked-at  a mark that a client finds later than the server counts by its age
 	case (before.RunID != "" || before.ReplID != "") && (before.Mark != "" || id.Mark == ""):
 		// Known before.
-	//guard:promotion-date-unknown  a client that starts waits for a server that was promoted at an unknown time
 	case id.Promoted && id.Served < 0:
 		// Also if the operator vouches for its process, which is the same after a demotion.
 		q.begin(q.from(now, "it was promoted, or took up an older server's history, since it came up, and doesn't tell when"))
-	//guard:vouched-not-promoted  vouching for a process doesn't vouch for its promotion
-	//guard:vouched-while-young  vouching for a run counts for its first quarantine only
 	case id.Vouched && !id.Promoted && id.Uptime >= 0 && id.Uptime < q.length:
 		// A server that has been up for longer may have been emptied since the operator
 		// vouched for it, or the name may have led to another server.
@@ -202,12 +198,11 @@ func (q *State) firstSight(id wire.Identity, now drift.Instant) (t reason) {
 // server's clock was set forward after the restart. So that clock doesn't matter to a client that
 // sees the server all the time.
 func (q *State) ageSince(seen drift.Instant, id wire.Identity, now drift.Instant) time.Duration {
-	//guard:age-of-a-known-process  the age of a mark counts only for a process that names itself
 	if id.RunID == "" || id.ReplID == "" {
 		return 0
 	}
 	unseen := drift.AtLeast(seen, now)
-	//guard:age-while-unseen  the age of a mark counts only if it was written since the client saw the earlier run
+	// A mark that is older was written while the client still saw the earlier run.
 	if id.Served > unseen-q.drift.Of(unseen) {
 		return 0
 	}
@@ -245,7 +240,6 @@ func (q *State) AnsweredBy(other *wire.RunError) (unknown bool) {
 // never taken for longer than it was.
 func (q *State) Known(now drift.Instant) wire.Known {
 	k := wire.Known{RunID: q.id.RunID, Epoch: q.id.Epoch()}
-	//guard:evidence-ends  a client whose leases have ended leaves no mark anew
 	if q.voter == "" || drift.Elapsed(q.voted, now) >= q.length {
 		return k
 	}
@@ -276,7 +270,6 @@ func later(a, b drift.Instant) drift.Instant {
 }
 
 func (q *State) from(now drift.Instant, detail string, args ...any) reason {
-	//guard:quarantine-from-now  a quarantine begins when its reason is found, by the monotonic clock
 	return reason{until: now.Mono + q.length, detail: fmt.Sprintf(detail, args...)}
 }
 
@@ -335,18 +328,15 @@ const lostBelow = 100_000_000_000_000
 // counter shows. A run that the operator vouches for has forgotten none.
 func (q *State) Floor(maxTTL time.Duration) fencing.Token {
 	since := q.run.Since()
-	//guard:floor-without-a-mark  a run without a mark has a floor, too
 	if since.IsZero() && q.run != "" {
 		since = q.first
 	}
 	if since.IsZero() {
 		return lostBelow
 	}
-	//guard:floor-above-earlier-runs  a counter that an earlier run may have come to isn't trusted
 	if !q.trusted {
 		since = since.Add(maxTTL)
 	}
-	//guard:floor-is-never-zero  a counter that expired just before it was counted up isn't trusted
 	return fencing.Token(max(lostBelow, since.UnixMicro()))
 }
 
@@ -360,7 +350,6 @@ func (q *State) Check(now drift.Instant) Verdict {
 }
 
 func (t reason) verdict(jumped bool, now drift.Instant) Verdict {
-	//guard:quarantine-monotonic  a quarantine doesn't end early when a wall clock is set forward
 	left := t.until - now.Mono
 	if t.until == 0 || left <= 0 {
 		return Verdict{}

@@ -177,7 +177,7 @@ func (r Rules) Choose(votes iter.Seq[*wire.Vote]) (token fencing.Token, agree in
 func (r Rules) canHave(vote *wire.Vote, token fencing.Token) bool {
 	//guard:no-vote-above  no instance that counts for a token has granted a larger one
 	return vote.Outcome == wire.Granted && vote.Token <= token &&
-		//guard:clock-bounds-token  a server counts for a token only if its clock lets its counter go so far
+		// Its clock must let its counter go so far.
 		(vote.Clock.IsZero() || vote.Token == token || int64(token) <= vote.Clock.Add(r.Ahead).UnixMicro())
 }
 

@@ -16,9 +16,9 @@ var asked = []struct {
 	question string
 	markers  []string
 }{
-	{"Where does the validity count from before the first SET?", []string{"start-before-send", "validity-from-the-start", "round-time-counts"}},
+	{"Where does the validity count from before the first SET?", []string{"start-before-send", "round-time-counts"}},
 	{"Where does the vote of a restarted server stop to count?", []string{"run-id-changed", "restart-quarantine", "quarantine-checked", "grant-checked-on-arrival", "run-is-compared"}},
-	{"Where do tokens rise?", []string{"counter-rises", "largest-token", "lower-is-raised", "older-counter-is-low", "all-bounded"}},
+	{"Where do tokens rise?", []string{"counter-rises", "largest-token", "lower-is-raised", "older-counter-is-low", "grant-within-the-bound"}},
 	{"Where is nothing left behind?", []string{"rollback", "delete-after-set", "unknown-may-be-set", "delete-stays-pending", "delete-repeated"}},
 	{"Where does the context end in time?", []string{"drift-allowance", "larger-of-two-clocks", "context-at-deadline", "context-ends-with-lease", "context-after-suspension"}},
 }

@@ -2,7 +2,10 @@
 // notices. A check that has never failed proves nothing, so each of these mistakes must be
 // caught, by the test that is meant to catch it.
 //
-// A Marker above each safety line is a comment that states the guarantee. A Mutant names
+// A line has a mutant if its loss would hurt a user's data or keep a free lock from callers,
+// and no other mutant shows that already. Texts, validation, hooks and metrics have none.
+//
+// A Marker above each such line is a comment that states the guarantee. A Mutant names
 // a marker and describes the change to the line below it, see mutants.txt. It is built
 // with the go tool's -overlay, so the source files stay unchanged.
 //

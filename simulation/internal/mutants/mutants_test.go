@@ -46,7 +46,7 @@ func TestEveryMarkerHasAMutant(t *testing.T) {
 	}
 	markers, err := source(t).Markers()
 	require.NoError(t, err)
-	require.Greater(t, len(markers), 200)
+	require.Greater(t, len(markers), 100)
 	for _, m := range markers {
 		assert.True(t, broken[m.Name], "%s:%d: no mutant breaks %s", m.File, m.Line, m.Name)
 	}
@@ -56,7 +56,7 @@ func TestList(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 	seen, edits := map[string]bool{}, map[string]string{}
 	all := All()
-	require.GreaterOrEqual(t, len(all), 25)
+	require.GreaterOrEqual(t, len(all), 100)
 	for _, m := range all {
 		assert.Regexp(t, name, m.Name)
 		assert.LessOrEqual(t, len(m.Name), 30, m.Name)
@@ -234,7 +234,7 @@ func TestOutcomes(t *testing.T) {
 func TestInterruption(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	s := source(t)
-	list, err := Select("guard-passes-lower", "guard-refuses-equal")
+	list, err := Select("guard-passes-lower", "guard-forgets")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

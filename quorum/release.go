@@ -182,7 +182,7 @@ func (l *Lease) Leave() error {
 	if before >= released {
 		return l.releasedBefore()
 	}
-	// Nor does an extension under way put anything back.
+	// An extension under way must put nothing back.
 	l.value.leave()
 	if before == ended {
 		why = l.Err()

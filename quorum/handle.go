@@ -1,18 +1,15 @@
 package quorum
 
 import (
-	"bytes"
-	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"math"
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
@@ -42,10 +39,9 @@ type Handle struct {
 	secret *atomic.Pointer[handleFields] // by reflection, as testify and go-cmp print, an address
 }
 
-// handleFields are those of a handle's text, in its order.
+// handleFields are what a handle's text carries, see Handle.Text.
 type handleFields struct {
-	Version  int           `json:"redlock_handle"` // handleVersion
-	Key      string        `json:"key"`
+	Key      []byte        `json:"key"` // JSON has no string that isn't UTF-8
 	Value    string        `json:"value"`
 	Token    fencing.Token `json:"token"`
 	TTL      time.Duration `json:"ttl_ns"`
@@ -56,11 +52,7 @@ type handleFields struct {
 	Sent     time.Time     `json:"sent"`        // when that was, by the sender's wall clock
 }
 
-// handleVersion is the first field of the text, so that a later form can be told from this one.
-const handleVersion = 2
-
 func newHandle(f handleFields) Handle {
-	f.Version = handleVersion
 	h := Handle{new(atomic.Pointer[handleFields])}
 	h.secret.Store(&f)
 	return h
@@ -75,7 +67,7 @@ func (h Handle) fields() handleFields {
 }
 
 // Key is the resource.
-func (h Handle) Key() string { return h.fields().Key }
+func (h Handle) Key() string { return string(h.fields().Key) }
 
 // Token is the fencing token of the lease. Resume gets a larger one.
 func (h Handle) Token() fencing.Token { return h.fields().Token }
@@ -122,7 +114,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 		return Handle{}, l.extendError(ErrReleased, nil, nil)
 	}
 	h := newHandle(handleFields{
-		Key: l.value.keys[0], Value: l.value.text, Token: l.token, TTL: l.terms.TTL, Deadline: l.start.Wall.Add(l.length), Set: c.cfg.Set.String(),
+		Key: []byte(l.value.keys[0]), Value: l.value.text, Token: l.token, TTL: l.terms.TTL, Deadline: l.start.Wall.Add(l.length), Set: c.cfg.Set.String(),
 		MaxLife: l.terms.MaxLife, Lived: drift.Elapsed(l.acquired, now), Sent: now.Wall,
 	})
 	// In one step, so that a release at the same time either comes before this, or finds
@@ -152,12 +144,12 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 	if err := c.checkHandle(h); err != nil {
 		return nil, err
 	}
+	all := keys{handle.Key()}
 	lived := h.heldBy(c.reader.Now().Wall)
 	terms, err := c.termsFor(h, lived)
 	if err != nil {
 		return nil, err
 	}
-	all := keys{h.Key}
 	if err := c.ready(ctx, wire.Extend, all); err != nil {
 		return nil, err
 	}
@@ -166,10 +158,10 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 	if roundErr != nil {
 		return nil, roundErr
 	}
-	//guard:handle-token-below  a handle's token must be below the token of the resumed lease
+	//guard:handle-token-below  a lease isn't resumed with a token that isn't above the sender's
 	if lease.token <= h.Token && c.cfg.Lab.Fencing == On {
 		c.discard(lease)
-		return nil, fmt.Errorf("%w: the handle has the token %d, but the instances' counters have only come to %d: they have lost data, or the handle was altered", ErrConfig, h.Token, lease.token)
+		return nil, fmt.Errorf("%w: the handle has the token %d, but the instances' counters have only come to %d: they have lost data, or another program wrote them", ErrConfig, h.Token, lease.token)
 	}
 	lease.backdate(lived)
 	c.queues.acquired(lease, "", c.reader.Now().Mono)
@@ -183,8 +175,7 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 	if err := c.checkHandle(h); err != nil {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx)
-	all := keys{h.Key}
+	ctx, all := context.WithoutCancel(ctx), keys{handle.Key()}
 	if err := c.ready(ctx, wire.Release, all); err != nil {
 		return err
 	}
@@ -205,56 +196,56 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 	return err
 }
 
+var errNoHandle = fmt.Errorf("%w: the handle is empty; Lease.HandOff and ParseHandle make one", ErrConfig)
+
 // checkHandle returns an error unless the handle is for these instances.
 func (c *Coordinator) checkHandle(h handleFields) error {
-	if err := cmp.Or(c.none(), h.validate()); err != nil {
+	if err := c.none(); err != nil {
 		return err
 	}
-	if h.Set != c.cfg.Set.String() {
+	switch {
+	case h.Value == "":
+		return errNoHandle
+	case h.Set != c.cfg.Set.String():
 		return fmt.Errorf("%w: %w: the handle is of the set %q, this is %q", ErrConfig, ErrSetMismatch, h.Set, c.cfg.Set)
-	}
-	if c.cfg.Lab.Fencing == On && !h.Token.Valid() {
-		return fmt.Errorf("%w: the handle has no fencing token, but this Coordinator has Fencing on; set it the same in all clients", ErrConfig)
 	}
 	return nil
 }
 
 // termsFor returns the terms on which a handle is resumed whose lease has been held for so long.
 func (c *Coordinator) termsFor(h handleFields, lived time.Duration) (Terms, error) {
-	expired := func(why string) error {
-		return &RoundError{Op: wire.Extend, Key: h.Key, Verdict: fmt.Errorf("%w: %s", ErrExpired, why), Quorum: c.majority.Q}
+	expired := func(why string, args ...any) (Terms, error) {
+		return Terms{}, &RoundError{Op: wire.Extend, Key: string(h.Key), Verdict: fmt.Errorf("%w: "+why, append([]any{ErrExpired}, args...)...), Quorum: c.majority.Q}
 	}
 	if !c.reader.Now().Wall.Before(h.Deadline) {
-		return Terms{}, expired("by the handle's deadline, " + h.Deadline.Format(time.RFC3339Nano))
+		return expired("by the handle's deadline, %s", h.Deadline.Format(time.RFC3339Nano))
 	}
-	terms := c.terms
+	terms, fit := c.terms, c.covers(h.TTL)
 	terms.TTL = h.TTL
-	if h.MaxLife > 0 && (terms.MaxLife == 0 || h.MaxLife < terms.MaxLife) {
+	if terms.MaxLife == 0 || h.MaxLife > 0 && h.MaxLife < terms.MaxLife {
 		terms.MaxLife = h.MaxLife
 	}
-	fit := c.covers(terms.TTL)
-	if terms.MaxLife == 0 { // a lease near its MaxLife may have any TTL
+	if terms.MaxLife == 0 { // otherwise the lease may be near its MaxLife, and have any TTL
 		fit = c.validate(terms)
 	}
 	if fit != nil {
 		return Terms{}, fmt.Errorf("handle: %w", fit)
 	}
-	if terms.MaxLife == 0 {
-		return terms, nil
-	}
-	// The time since the hand-off is known only from two processes' clocks. If they disagree
-	// the lease may exceed MaxLife, by less than a TTL, because its keys expire.
-	terms.TTL = min(terms.TTL, terms.MaxLife-lived).Truncate(time.Millisecond)
-	if c.cfg.Lab.Drift.Validity(terms.TTL, 0) <= terms.MinValidity {
-		return Terms{}, expired(fmt.Sprintf("%v are left of its MaxLife, %v, and MinValidity is %v", max(0, terms.TTL), terms.MaxLife, terms.MinValidity))
+	if terms.MaxLife > 0 {
+		// The time since the hand-off is known only from two processes' clocks. If they disagree
+		// the lease may exceed MaxLife, by less than a TTL, because its keys expire.
+		terms.TTL = min(terms.TTL, terms.MaxLife-lived).Truncate(time.Millisecond)
+		if c.cfg.Lab.Drift.Validity(terms.TTL, 0) <= terms.MinValidity {
+			return expired("%v are left of its MaxLife, %v, and MinValidity is %v", max(0, terms.TTL), terms.MaxLife, terms.MinValidity)
+		}
 	}
 	return terms, nil
 }
 
-// heldBy is how long the lease has been held at that time of this process's wall clock. A forged
-// handle may name another millennium.
+// heldBy is how long the lease has been held at that time of this process's wall clock. The wall clocks of
+// the two processes may be centuries apart.
 func (h handleFields) heldBy(now time.Time) time.Duration {
-	return h.Lived + min(max(0, now.Sub(h.Sent)), math.MaxInt64/4)
+	return h.Lived + min(max(0, now.Sub(h.Sent)), maxMaxLife)
 }
 
 // backdate counts the time for which the lease was held before this process had it.
@@ -276,7 +267,7 @@ func (h Handle) GoString() string { return "quorum.Handle(" + h.String() + ")" }
 func (h Handle) LogValue() slog.Value {
 	f := h.fields()
 	return slog.GroupValue(
-		slog.String("key", f.Key),
+		slog.String("key", string(f.Key)),
 		slog.Uint64("token", uint64(f.Token)),
 		slog.Duration("ttl", f.TTL),
 		slog.Time("deadline", f.Deadline),
@@ -289,94 +280,43 @@ func (h Handle) MarshalJSON() ([]byte, error) {
 	return nil, fmt.Errorf("%w: a handle is a secret, and isn't written by encoding/json; send what Handle.Text gives", ErrConfig)
 }
 
-// Text returns the handle with its secret, for ParseHandle. Errors are ErrConfig: for the zero
-// Handle, and for a key that isn't UTF-8, which JSON can't carry, or has control characters.
+// A handle's text is handlePrefix and, in base64url, sumSize bytes of a SHA-256 and the JSON that it is of. The
+// sum shows accidents on the way. It doesn't show forgery: whoever can write a handle has the secret.
+const (
+	handlePrefix = "redlock-handle:3:" // with the version, so that a later form can be told from this one
+	sumSize      = 8
+)
+
+var handleEncoding = base64.RawURLEncoding.Strict()
+
+// Text returns the handle with its secret, as an opaque word for ParseHandle. The zero Handle has none: ErrConfig.
 func (h Handle) Text() (string, error) {
 	f := h.fields()
-	if err := f.validate(); err != nil {
-		return "", err
+	if f.Value == "" {
+		return "", errNoHandle
 	}
-	return f.write()
-}
-
-func (h handleFields) write() (string, error) {
-	if err := h.validKey(); err != nil {
-		return "", err
-	}
-	text, err := json.Marshal(h)
+	data, err := json.Marshal(f)
 	if err != nil {
 		return "", fmt.Errorf("%w: the handle can't be written: %w", ErrConfig, err)
 	}
-	return string(text), nil
+	sum := sha256.Sum256(data)
+	return handlePrefix + handleEncoding.EncodeToString(append(sum[:sumSize], data...)), nil
 }
 
-// ParseHandle reads what Handle.Text wrote, perhaps with other spaces, and accepts nothing else: no
-// unknown field, no missing field, none twice or in other letters, nothing after the end. Errors
-// are ErrConfig, and don't quote what can't be read, because it could be the secret.
+// ParseHandle reads what Handle.Text wrote. Errors are ErrConfig: for a text that was cut off or altered on the
+// way, and for a text of another version of this library. They don't quote it, because it is a secret.
 func ParseHandle(text string) (Handle, error) {
-	const most = 16 << 10
-	if len(text) > most {
-		return Handle{}, fmt.Errorf("%w: the handle has %d bytes, at most %d are possible", ErrConfig, len(text), most)
+	encoded, ours := strings.CutPrefix(text, handlePrefix)
+	if !ours {
+		return Handle{}, fmt.Errorf("%w: this is no handle, or one of another version of this library: it doesn't begin with %q; use the same version in both processes", ErrConfig, handlePrefix)
 	}
-	var f handleFields
-	var compact bytes.Buffer
-	if json.Compact(&compact, []byte(text)) != nil || json.Unmarshal(compact.Bytes(), &f) != nil {
-		return Handle{}, fmt.Errorf("%w: the handle can't be read: it is cut off, or is no JSON object with its fields", ErrConfig)
+	data, err := handleEncoding.DecodeString(encoded)
+	if err == nil && len(data) > sumSize {
+		sum := sha256.Sum256(data[sumSize:])
+		var f handleFields
+		if string(sum[:sumSize]) == string(data[:sumSize]) && json.Unmarshal(data[sumSize:], &f) == nil {
+			return newHandle(f), nil
+		}
 	}
-	if f.Version != handleVersion {
-		return Handle{}, fmt.Errorf("%w: the handle has version %d, this library reads %d; use the same library in both processes", ErrConfig, f.Version, handleVersion)
-	}
-	if err := f.validKey(); err != nil {
-		return Handle{}, err
-	}
-	// encoding/json takes the last of several fields of a name, in upper or lower case.
-	if again, err := f.write(); err != nil || again != compact.String() {
-		return Handle{}, fmt.Errorf("%w: the handle isn't what Handle.Text wrote: it has a field too many or too few, or in another form; send it unchanged", ErrConfig)
-	}
-	if err := f.validate(); err != nil {
-		return Handle{}, err
-	}
-	return newHandle(f), nil
-}
-
-// validKey refuses a key that isn't UTF-8, and one with control characters, which the receiver's
-// terminal would execute.
-func (h handleFields) validKey() error {
-	switch {
-	case !utf8.ValidString(h.Key):
-		return fmt.Errorf("%w: the handle's key %q is not UTF-8, and would be another one when it is read; use keys in UTF-8", ErrConfig, h.Key)
-	case strings.ContainsFunc(h.Key, unicode.IsControl):
-		return fmt.Errorf("%w: the handle's key %q has control characters; use keys without them", ErrConfig, h.Key)
-	}
-	return nil
-}
-
-func (h handleFields) validate() error {
-	if h == (handleFields{}) {
-		return fmt.Errorf("%w: the handle is empty; Lease.HandOff and ParseHandle make one", ErrConfig)
-	}
-	if err := ValidateKey(h.Key); err != nil {
-		return fmt.Errorf("handle: %w", err)
-	}
-	if err := validMillis("the handle's TTL", h.TTL); err != nil {
-		return err
-	}
-	if h.Token > fencing.MaxToken {
-		return fmt.Errorf("%w: the handle's token is %d, at most %d is possible", ErrConfig, h.Token, fencing.MaxToken)
-	}
-	if h.MaxLife < 0 || h.Lived < 0 || h.Lived > math.MaxInt64/4 || h.MaxLife > maxMaxLife {
-		return fmt.Errorf("%w: the handle's lease has lived for %v of %v, which can't be", ErrConfig, h.Lived, h.MaxLife)
-	}
-	random, owner, note := readValue(h.Value)
-	if len(random) != 40 || strings.Trim(random, "0123456789abcdef") != "" || validOwner(owner) != nil || validNote(note) != nil ||
-		h.Value != writeValue(random, owner, note) {
-		return fmt.Errorf("%w: the handle's value is not one that this library draws", ErrConfig)
-	}
-	if h.Deadline.IsZero() || h.Sent.IsZero() {
-		return fmt.Errorf("%w: the handle has no deadline, or doesn't say when it was sent", ErrConfig)
-	}
-	if _, err := wire.ParseSet(h.Set); err != nil {
-		return fmt.Errorf("%w: the handle's set: %w", ErrConfig, err)
-	}
-	return nil
+	return Handle{}, fmt.Errorf("%w: the handle was cut off or altered on its way; send what Handle.Text gives unchanged", ErrConfig)
 }

@@ -223,10 +223,19 @@ func (c *call) probeAfter(received drift.Instant) {
 		err = st.err
 	}
 	if err != nil {
-		c.ballot.Vote.Err = fmt.Errorf("%w; %w", c.s.hideTimeout(err, c.timeout), c.ballot.Vote.Err)
+		c.ballot.Vote.Err = probedError{c.s.hideTimeout(err, c.timeout), c.ballot.Vote.Err}
 	}
 	c.end()
 }
+
+// probedError is why the vote of a server that was found in another run doesn't count: what the probe found says more
+// than that.
+type probedError struct {
+	error
+	run error
+}
+
+func (e probedError) Unwrap() []error { return []error{e.error, e.run} }
 
 // otherRun returns the RunError in an error, nil if there is none.
 func otherRun(err error) *wire.RunError {

@@ -77,7 +77,7 @@ func TestSplitTriesAreResolved(t *testing.T) {
 					if i != winner {
 						require.Nil(t, lease, "two got it")
 						require.ErrorIs(t, errs[i], quorum.ErrTaken)
-						require.ErrorContains(t, errs[i], fmt.Sprintf("held by another client %q", fmt.Sprint("zone", winner)))
+						require.ErrorContains(t, errs[i], fmt.Sprintf("held by client %q", fmt.Sprint("zone", winner)))
 						assert.NotContains(t, fmt.Sprintf("%+v %#v", errs[i], errs[i]), leases[winner].Value())
 					}
 				}
@@ -221,7 +221,7 @@ func TestRefusalNamesTheHolder(t *testing.T) {
 		require.True(t, ok, "%v", err)
 		require.Equal(t, "worker-7", lost.Holder.Owner)
 		require.Equal(t, "import of 12:00", lost.Holder.Note)
-		require.ErrorContains(t, err, `"k" is held by another client "worker-7" ("import of 12:00")`)
+		require.ErrorContains(t, err, `"k" is held by client "worker-7" ("import of 12:00")`)
 		for _, vote := range lost.Votes {
 			require.NotEqual(t, lease.Value(), vote.Vote.Holder)
 			require.Less(t, len(strings.SplitN(vote.Vote.Holder, ":", 2)[0]), 16)

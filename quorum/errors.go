@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -193,12 +194,11 @@ type WaitError struct {
 }
 
 func (e *WaitError) Error() string {
-	text := fmt.Sprintf("%v (%v: %s in %v)", e.Verdict, append(keys{e.Key}, e.Also...), count(e.Tries, "try", "tries"), e.Waited.Round(time.Millisecond))
-	if e.Cause != nil {
-		text += ": " + e.Cause.Error()
-	}
-	if e.Last != nil {
-		text += "; last: " + e.Last.Error()
+	text := fmt.Sprintf("%v (%v: %s in %v)", e.Verdict, append(keys{e.Key}, e.Also...), count(e.Tries, "try", "tries"), e.Waited.Round(time.Millisecond)) + causeText(e.Cause)
+	if round, ok := e.Last.(*RoundError); ok {
+		text += "; last: " + plain(round.text(round.counts())) // it is known what the round was for
+	} else if e.Last != nil {
+		text += "; last: " + plain(e.Last.Error())
 	}
 	return text
 }
@@ -244,24 +244,22 @@ func permanent(err error) bool {
 	if errors.As(err, &own) {
 		return own.Permanent()
 	}
-	return errors.Is(err, ErrSetMismatch) || errors.Is(err, ErrDuplicate) || errors.Is(err, ErrCounter) || errors.Is(err, ErrConfig)
+	return errors.Is(err, ErrSetMismatch) || errors.Is(err, ErrDuplicate) || errors.Is(err, ErrCounter) || errors.Is(err, ErrConfig) ||
+		errors.Is(err, ErrEviction) || errors.Is(err, ErrHidden)
 }
 
 func (e *RoundError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%v (%s %v", e.Verdict, e.Op, append(keys{e.Key}, e.Also...))
-	switch {
-	case len(e.Votes) > 0:
-		t := outcomesOf(e.Votes)
-		fmt.Fprintf(&b, ": %d granted, %d refused, %d failed", t.granted, t.refused, t.failed)
-		if t.pending > 0 {
-			fmt.Fprintf(&b, ", %d %s", t.pending, e.pending())
-		}
-		fmt.Fprintf(&b, "; quorum is %d of %d", e.Quorum, len(e.Votes))
-	case e.Holder == nil:
-		b.WriteString(": no instance was asked")
+	round := fmt.Sprintf("%s %v: %s", e.Op, append(keys{e.Key}, e.Also...), e.counts())
+	if len(e.Votes) > 0 {
+		round += fmt.Sprintf("; quorum is %d of %d", e.Quorum, len(e.Votes))
 	}
-	b.WriteString(")")
+	return e.text(round)
+}
+
+// text is the error's text, with the words about the round.
+func (e *RoundError) text(round string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v (%s)", e.Verdict, round)
 	if h := e.Holder; h != nil {
 		r := rivalsIn(e.Votes)
 		if !h.Here && !h.Held && (r.granted > 0 || r.different > 1) {
@@ -270,62 +268,73 @@ func (e *RoundError) Error() string {
 			b.WriteString(": " + h.text())
 		}
 	}
-	if e.Cause != nil {
-		b.WriteString(": " + e.Cause.Error())
-	}
-	for i, ballot := range e.Votes {
-		err := ballot.Vote.Err
-		if err == nil || err == ErrPending {
-			continue
-		}
-		// Often all say the same, at length.
-		alike := func(other Ballot) bool {
-			return other.Vote.Err != nil && (sameQuarantine(err, other.Vote.Err) || err.Error() == other.Vote.Err.Error())
-		}
-		if slices.ContainsFunc(e.Votes[:i], alike) {
-			continue
-		}
-		b.WriteString("; " + ballot.Instance)
-		for _, other := range e.Votes[i+1:] {
-			if alike(other) {
-				b.WriteString(", " + other.Instance)
-			}
-		}
-		b.WriteString(": " + err.Error())
-	}
-	for _, ballot := range e.Raises {
-		fmt.Fprintf(&b, "; %s: %s: ", ballot.Instance, wire.Raise)
-		if ballot.Vote.Err != nil {
-			b.WriteString(ballot.Vote.Err.Error())
-		} else {
-			b.WriteString("its key was gone")
-		}
-	}
+	b.WriteString(causeText(e.Cause))
+	e.tell(&b, e.Votes, "")
+	e.tell(&b, e.Raises, "its key was gone")
 	return b.String()
 }
 
-// sameQuarantine reports whether two errors are quarantines for one reason, apart from their times.
-func sameQuarantine(a, b error) bool {
-	one, ok := a.(*QuarantineError)
-	other, also := b.(*QuarantineError)
-	words := func(q *QuarantineError) string {
-		return strings.Map(func(r rune) rune {
-			if r >= '0' && r <= '9' || r == '.' {
-				return -1
-			}
-			return r
-		}, q.Detail)
+// counts says how many instances gave which answer. It leaves out those that a round that was decided didn't wait for:
+// nothing is wrong with them as far as is known.
+func (e *RoundError) counts() string {
+	if len(e.Votes) == 0 {
+		return "no instance was asked"
 	}
-	return ok && also && one.Reason == other.Reason && words(one) == words(other)
+	t := outcomesOf(e.Votes)
+	if t.pending < len(e.Votes) && !errors.Is(e.Verdict, ErrInterrupted) && !errors.Is(e.Verdict, ErrClosed) {
+		t.pending = 0
+	}
+	var parts []string
+	for i, n := range [...]int{t.granted, t.refused, t.failed, t.pending} {
+		if n > 0 {
+			parts = append(parts, fmt.Sprint(n, [...]string{" granted", " refused", " failed", " not answered yet"}[i]))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
-// pending says why votes are missing. If the round was decided they were not needed, and
-// nothing is wrong with these instances as far as is known.
-func (e *RoundError) pending() string {
-	if errors.Is(e.Verdict, ErrInterrupted) || errors.Is(e.Verdict, ErrClosed) {
-		return "not answered yet"
+// tell says why instances failed: once for all that failed alike, also if they differ in numbers. without is why those
+// failed that have no error.
+func (e *RoundError) tell(b *strings.Builder, ballots []Ballot, without string) {
+	type reason struct{ instances, text, kind string }
+	var reasons []reason
+	for _, ballot := range ballots {
+		text := without
+		if err := ballot.Vote.Err; err != nil && err != ErrPending {
+			text = strings.TrimPrefix(plain(err.Error()), plain(e.Verdict.Error())+": ")
+			text = strings.ReplaceAll(text, " "+ballot.Instance+":", ":") // as package net says it
+		}
+		kind := numbers.ReplaceAllString(text, "")
+		i := slices.IndexFunc(reasons, func(r reason) bool { return r.kind == kind })
+		switch {
+		case text == "":
+		case i < 0:
+			reasons = append(reasons, reason{ballot.Instance, text, kind})
+		case reasons[i].text == text:
+			reasons[i].instances += ", " + ballot.Instance
+		default:
+			reasons[i].instances += ", likewise " + ballot.Instance
+		}
 	}
-	return "not waited for"
+	for _, r := range reasons {
+		fmt.Fprintf(b, "; %s: %s", r.instances, r.text)
+	}
+}
+
+// numbers are addresses, IDs and times, also hexadecimal ones, which differ though the reason is the same.
+var numbers = regexp.MustCompile(`[0-9a-f.]+`)
+
+// plain is a text without the names of packages. They tell where an error is from, and the whole text begins with one.
+func plain(text string) string { return packageNames.Replace(": " + text)[len(": "):] }
+
+var packageNames = strings.NewReplacer(": quorum: ", ": ", "; quorum: ", "; ", ": instance: ", ": ")
+
+// causeText is the cause of a text that has named the caller's context.
+func causeText(cause error) string {
+	if cause == nil {
+		return ""
+	}
+	return ": " + strings.TrimPrefix(cause.Error(), "context ")
 }
 
 // Unwrap returns the verdict, the context's cause and the instances' errors.
@@ -403,129 +412,27 @@ type QuarantineError struct {
 }
 
 func (e *QuarantineError) Error() string {
-	return fmt.Sprintf("%v (%v): %s; it votes again in %v, from %s on; %s",
-		ErrQuarantined, e.Reason, e.Detail, e.Remaining.Round(time.Millisecond),
-		e.Until.Format("15:04:05.000"), e.fix())
+	return fmt.Sprintf("%v for %v: %s; %s", ErrQuarantined, e.Remaining.Round(100*time.Millisecond), e.Detail, e.fix())
 }
 
 // quarantineError is the vote of an instance in quarantine, nil if it may vote.
 func quarantineError(v quarantine.Verdict) *QuarantineError {
-	switch {
-	case v.MayVote():
+	if v.MayVote() {
 		return nil
-	case v.Jumped:
-		return &QuarantineError{Reason: ClockJumped, Detail: v.Detail, Remaining: v.Remaining, Until: v.Until}
-	default:
-		return &QuarantineError{Reason: Restarted, Detail: v.Detail, Remaining: v.Remaining, Until: v.Until}
 	}
+	reason := Restarted
+	if v.Jumped {
+		reason = ClockJumped
+	}
+	return &QuarantineError{Reason: reason, Detail: v.Detail, Remaining: v.Remaining, Until: v.Until}
 }
 
 // fix is what to do about it.
 func (e *QuarantineError) fix() string {
 	if e.Reason == ClockJumped {
-		return "wait, see to its time service"
+		return "wait, and check its time service"
 	}
-	return "wait, or call Coordinator.Trust if you know that no lock was given out before, or that none was lost"
+	return "wait, or call Coordinator.Trust if you know that it lost no lock"
 }
 
 func (e *QuarantineError) Unwrap() error { return ErrQuarantined }
-
-// unfitError is the failure of an instance that can't become fit for votes on its own.
-type unfitError struct{ error }
-
-func (e unfitError) Unwrap() error { return e.error }
-
-// Permanent says that waiting doesn't help.
-func (unfitError) Permanent() bool { return true }
-
-// roleError is nil for a master, and for a server that hides its role. A Sentinel or a node of a cluster can't
-// become a master. A replica may be promoted, or its name may come to lead to another server.
-func roleError(id wire.Identity) error {
-	switch id.Role {
-	case "", wire.RoleMaster:
-		return nil
-	case wire.RoleSentinel:
-		return unfitError{fmt.Errorf("%w but a Sentinel; list independent masters, or make what it watches one instance (master_name in the URL)", ErrNotMaster)}
-	case wire.RoleCluster:
-		return unfitError{fmt.Errorf("%w of its own but a node of a cluster; list independent servers (cluster-enabled no), or make the whole cluster one instance (cluster=true in the URL)", ErrNotMaster)}
-	case "slave":
-		return fmt.Errorf("%w but a replica (slave), or was demoted to one; list masters only, and don't let anything fail over between them", ErrNotMaster)
-	default:
-		return fmt.Errorf("%w but a %s; list masters only", ErrNotMaster, id.Role)
-	}
-}
-
-// Retryable reports whether waiting and making the same call again can help. Acquire and Do wait
-// on their own. So it is for TryAcquire, Extend, Inspect, Verify and Trust, and for a caller that
-// goes on after Terms.MaxTries or Terms.MaxWait.
-//
-// It is false for nil, and if
-//   - the program or its configuration has to change, or an operator has to do something: ErrConfig,
-//     ErrHeldByCaller, ErrSetMismatch, ErrDuplicate, ErrCounter (unless a clock catches up soon),
-//     ErrEviction, ErrHidden, or so many instances that fail for good, as with a wrong password, that
-//     the others are no quorum;
-//   - the caller's context ended (ErrInterrupted) or the Coordinator was closed (ErrClosed);
-//   - it is about a lease that is over: ErrLost, ErrExpired, ErrReleased, ErrHandedOff, ErrNotHeld,
-//     ErrUnreachable. Do then has called the work already: whether that may be repeated is the
-//     caller's to decide;
-//   - it is not an error of this package, such as the work's own in Do.
-//
-// Errors that are joined must all be retryable.
-func Retryable(err error) bool {
-	switch err {
-	case nil:
-		return false
-	case ErrTaken, ErrSplit, ErrNoQuorum, ErrTooSlow, ErrTokenRace, ErrExhausted, ErrNotExtended, ErrQuarantined, ErrPending,
-		ErrTimeout, ErrOverloaded, ErrOtherRun, ErrNotReplicated, ErrNotMaster:
-		return true
-	}
-	switch e := err.(type) {
-	case *WaitError:
-		// Acquire would have waited on. But its last round may have failed for good as its time ended.
-		round, ok := e.Last.(*RoundError)
-		return e.Verdict == ErrExhausted && (!ok || round.permanentFailures() < round.blocking())
-	case *RoundError:
-		// If only some instances refuse because of the set, the others may be enough.
-		asked := len(e.Votes) > 0 && e.Verdict == ErrSetMismatch
-		return (asked || Retryable(e.Verdict)) && !e.hopeless(e.blocking())
-	case *InstanceError:
-		// A loop would vouch for a run that nobody has looked at.
-		if e.Op == wire.Probe && errors.Is(e.Err, ErrOtherRun) {
-			return false
-		}
-		return !permanent(e.Err) && !errors.Is(e.Err, ErrInterrupted) && !errors.Is(e.Err, ErrEviction) && !errors.Is(e.Err, ErrHidden) && !errors.Is(e.Err, ErrConfig)
-	case interface{ Permanent() bool }:
-		return !e.Permanent()
-	case interface{ Unwrap() []error }:
-		parts := e.Unwrap()
-		for _, part := range parts {
-			if !Retryable(part) {
-				return false
-			}
-		}
-		return len(parts) > 0
-	}
-	return Retryable(errors.Unwrap(err))
-}
-
-// hopeless reports whether so many instances failed permanently that no waiting helps, or none was
-// asked for another reason than too much load or a lock that this process has.
-func (e *RoundError) hopeless(blocking int) bool {
-	unasked := len(e.Votes) == 0 && !errors.Is(e.Verdict, ErrTaken) && !errors.Is(e.Verdict, ErrOverloaded)
-	return e.permanentFailures() >= blocking || unasked
-}
-
-// permanentFailures is how many requests failed for good.
-func (e *RoundError) permanentFailures() (n int) {
-	for _, ballots := range [][]Ballot{e.Votes, e.Raises} {
-		for _, ballot := range ballots {
-			if ballot.Vote.Err != nil && permanent(ballot.Vote.Err) {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// blocking is how many instances can keep the others from being a quorum.
-func (e *RoundError) blocking() int { return max(1, len(e.Votes)-e.Quorum+1) }

@@ -73,18 +73,19 @@ func (h *Holder) text() string {
 	if h.Key != "" {
 		text = fmt.Sprintf("%q is ", h.Key)
 	}
+	client := "another client"
+	if h.Owner != "" {
+		client = fmt.Sprintf("client %q", h.Owner)
+	}
 	switch {
 	case h.Here && !h.Held:
 		return "other goroutines of this process wait for it before this one"
 	case h.Here:
 		text += "held by this process"
 	case h.Held:
-		text += "held by another client"
+		text += "held by " + client
 	default:
-		text += "wanted or held by another client"
-	}
-	if h.Owner != "" && !h.Here {
-		text += fmt.Sprintf(" %q", h.Owner)
+		text += "wanted or held by " + client
 	}
 	if h.Note != "" {
 		text += fmt.Sprintf(" (%q)", h.Note)
@@ -93,7 +94,7 @@ func (h *Holder) text() string {
 	case h.Remaining == wire.NoExpiry:
 		text += ", and its key never expires"
 	case h.Remaining > 0:
-		text += fmt.Sprintf(" for another %v unless it extends", h.Remaining.Round(time.Millisecond))
+		text += fmt.Sprintf(" for %v unless extended", h.Remaining.Round(10*time.Millisecond))
 	}
 	return text
 }

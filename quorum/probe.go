@@ -81,12 +81,10 @@ func (s *server) run(p *probe, timeout time.Duration) {
 	known.Set = s.c.cfg.Set
 	p.id, p.err = s.inst.Probe(ctx, known)
 	switch {
+	case p.err == nil:
+		s.takeIn(p, sent, s.c.reader.Now())
 	case errors.Is(p.err, ErrSetMismatch):
 		s.noteOtherSet(p.err)
-	case p.err != nil:
-		p.err = fmt.Errorf("it can't be asked who it is: %w", p.err)
-	default:
-		s.takeIn(p, sent, s.c.reader.Now())
 	}
 	s.mu.Lock()
 	s.probing = nil
@@ -138,6 +136,31 @@ func (s *server) takeIn(p *probe, sent, received drift.Instant) {
 	}
 	s.clock.learn(id.Clock, sent, received)
 	s.observe(id.Clock, sent, received)
+}
+
+// unfitError is the failure of an instance that can't become fit for votes on its own.
+type unfitError struct{ error }
+
+func (e unfitError) Unwrap() error { return e.error }
+
+// Permanent says that waiting doesn't help.
+func (unfitError) Permanent() bool { return true }
+
+// roleError is nil for a master, and for a server that hides its role. A Sentinel or a node of a cluster can't
+// become a master. A replica may be promoted, or its name may come to lead to another server.
+func roleError(id wire.Identity) error {
+	switch id.Role {
+	case "", wire.RoleMaster:
+		return nil
+	case wire.RoleSentinel:
+		return unfitError{fmt.Errorf("%w but a Sentinel; list independent masters, or make what it watches one instance (master_name in the URL)", ErrNotMaster)}
+	case wire.RoleCluster:
+		return unfitError{fmt.Errorf("%w of its own but a node of a cluster; list independent servers (cluster-enabled no), or make the whole cluster one instance (cluster=true in the URL)", ErrNotMaster)}
+	case "slave":
+		return fmt.Errorf("%w but a replica (slave), or was demoted to one; list masters only, and don't let anything fail over between them", ErrNotMaster)
+	default:
+		return fmt.Errorf("%w but a %s; list masters only", ErrNotMaster, id.Role)
+	}
 }
 
 // registry gives each server to one instance. Two instances that reach the same server,

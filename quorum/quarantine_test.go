@@ -44,7 +44,7 @@ func TestServersThatJustCameUpDoNotVote(t *testing.T) {
 		assert.Equal(t, maxTTL, q.Remaining)
 		assert.Equal(t, f.began.Add(maxTTL).UnixNano(), q.Until.UnixNano())
 		// The text says why, until when, and what to do.
-		for _, part := range []string{"restarted", "came up 0s ago", "persistence: none", "in 10.102s", q.Until.Format("15:04:05.000"), "wait", "Coordinator.Trust"} {
+		for _, part := range []string{"came up 0s ago", "may have lost votes", "for 10.1s", "wait", "Coordinator.Trust"} {
 			assert.ErrorContains(t, q, part)
 		}
 		synctest.Wait()
@@ -117,7 +117,7 @@ func TestSpareServerDoesNotMakeASecondHolder(t *testing.T) {
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
 		q := quarantineOf(t, err)
 		assert.Equal(t, maxTTL, q.Remaining)
-		for _, part := range []string{"no client has used this name for this server before", "in 10.102s", "wait", "Coordinator.Trust"} {
+		for _, part := range []string{"it is new under this name", "for 10.1s", "wait", "Coordinator.Trust"} {
 			assert.ErrorContains(t, q, part)
 		}
 
@@ -126,7 +126,7 @@ func TestSpareServerDoesNotMakeASecondHolder(t *testing.T) {
 		_, err = f.other().TryAcquire(f.ctx, "k")
 		q = quarantineOf(t, err)
 		assert.Equal(t, maxTTL-4*time.Second, q.Remaining)
-		assert.ErrorContains(t, q, "used for this server for 4s only")
+		assert.ErrorContains(t, q, "it has been used under this name for 4s only")
 		// The client that knew the previous server also notices, and renews the mark.
 		time.Sleep(maxTTL + 2*time.Second)
 		second, err := f.other().TryAcquire(f.ctx, "k")
@@ -173,7 +173,7 @@ func TestAVoteOfAnotherRunDoesNotCount(t *testing.T) {
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
 		require.ErrorIs(t, err, quorum.ErrNoQuorum)
 		require.ErrorIs(t, err, wire.ErrOtherRun)
-		assert.ErrorContains(t, err, "its run ID changed from")
+		assert.ErrorContains(t, err, "its run ID changed")
 		require.NoError(t, other.Settle(f.ctx))
 		log := f.log(2)
 		require.GreaterOrEqual(t, len(log), 2)

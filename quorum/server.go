@@ -1,11 +1,11 @@
 package quorum
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -256,7 +256,12 @@ func (s *server) hideTimeout(err error, after time.Duration) error {
 		return errNoReason
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("%w: after %v: %s", ErrTimeout, after, cmp.Or(s.tooFar(after), err.Error()))
+		// What the Instance says, but for what this says itself.
+		if far := s.tooFar(after); far != "" {
+			return fmt.Errorf("%w: %s", ErrTimeout, far)
+		}
+		said := strings.TrimSuffix(": "+strings.TrimPrefix(err.Error(), ErrTimeout.Error()+": "), ": "+context.DeadlineExceeded.Error())
+		return fmt.Errorf("%w: after %v%s", ErrTimeout, after, said)
 	}
 	return err
 }
@@ -276,10 +281,8 @@ func (s *server) tooFar(after time.Duration) string {
 	if trip <= max(after, timeout)/2 {
 		return ""
 	}
-	roundUp := func(d, to time.Duration) time.Duration { return (d + to - 1) / to * to }
-	enough := roundUp(3*trip, 10*time.Millisecond)
-	return fmt.Sprintf("the server is too far away for an InstanceTimeout of %v: a round trip takes %v; set quorum.Config.InstanceTimeout to %v or more, and TTL to %v or more",
-		timeout, trip.Round(time.Millisecond), enough, roundUp(3*enough, 100*time.Millisecond))
+	enough := (3*trip + 10*time.Millisecond - 1).Truncate(10 * time.Millisecond)
+	return fmt.Sprintf("it is too far away: a round trip takes %v; set quorum.Config.InstanceTimeout to %v or more", trip.Round(time.Millisecond), enough)
 }
 
 // observe passes a reading of the server's clock to the monitor.

@@ -303,7 +303,7 @@ func TestGrantWithoutATokenIsAFailedVote(t *testing.T) {
 		fencing.MaxToken + 1: "it granted with the token 9007199254740992, which is none",
 		fencing.Token(clock.Add(15*time.Second).UnixMicro()) + 1: "is 15.000001s ahead of the server's clock",
 		fencing.Token(clock.UnixMicro()):                         "of a counter that may be older than tokens it gave before, and has come to 946684800000000",
-		7:                                                        "quorum: bad configuration: it granted with the token 7, of a counter that may be older",
+		7:                                                        "bad configuration: it granted with the token 7, of a counter that may be older",
 	} {
 		play(t, 3, func(f *fixture) {
 			c, err := quorum.New(quorum.Config{}, tokenless{f.servers[0], token}, tokenless{f.servers[1], token}, f.servers[2])

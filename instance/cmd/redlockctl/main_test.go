@@ -727,7 +727,7 @@ func TestNoQuorum(t *testing.T) {
 	for strings.HasPrefix(line, "redlockctl: waiting: ") {
 		line = say()
 	}
-	assert.Regexp(t, `ended by the signal: terminated; last: quorum: no quorum of instances .*connection refused`, line)
+	assert.Regexp(t, `ended by the signal: terminated; last: no quorum of instances .*connection refused`, line)
 	waiter.wait().expect(exitSignal + int(syscall.SIGTERM))
 
 	other := *w

@@ -99,7 +99,11 @@ func (q *State) Identify(id wire.Identity, now drift.Instant) Verdict {
 		// It may be the same server after a restart, or a replica that never had the data,
 		// and its uptime doesn't tell which. If it hides its run ID now, a restart may have
 		// brought back the settings for that.
-		t := q.from(now, "its run ID changed from %.8s to %.8s", before.RunID, orHidden(id.RunID))
+		why := "its run ID changed: restarted or replaced"
+		if id.RunID == "" {
+			why = "it hides its run ID now"
+		}
+		t := q.from(now, "%s", why)
 		// If yet another server has answered since, the age of this one's mark says nothing.
 		if sighted == "" || sighted == id.ReplID {
 			t.until -= q.ageSince(seen, id, now)
@@ -110,7 +114,7 @@ func (q *State) Identify(id wire.Identity, now drift.Instant) Verdict {
 		q.begin(q.from(now, "a server with the replication ID %.8s answered in place of %.8s", sighted, orHidden(id.ReplID)))
 	//guard:replication-id-changed  a server whose replication ID changed may have been promoted without a restart
 	case before.ReplID != "" && id.ReplID != before.ReplID:
-		q.begin(q.markedAnew(before, id, q.from(now, "its replication ID changed from %.8s to %.8s, as it does with a promotion, and with a master's first replica", before.ReplID, orHidden(id.ReplID))))
+		q.begin(q.markedAnew(before, id, q.from(now, "its replication ID changed, as by a promotion or a first replica")))
 	case before.Mark != "" && id.Mark == "":
 		q.begin(q.from(now, "its mark can't be read or kept any more"))
 	//guard:epoch-changed  a server whose mark was left anew is put into quarantine
@@ -119,7 +123,7 @@ func (q *State) Identify(id wire.Identity, now drift.Instant) Verdict {
 		// was asked for. A client writes a new mark if the name has led to another server
 		// meanwhile whose votes still count, and the mark is gone if the data is. Another set in the
 		// mark doesn't matter here: nothing was forgotten.
-		q.begin(q.markedAnew(before, id, q.from(now, "its mark was left anew or is gone: its data was lost, or the name has led to another server meanwhile")))
+		q.begin(q.markedAnew(before, id, q.from(now, "its mark is new or gone: it lost data, or was another server")))
 	case (before.RunID != "" || before.ReplID != "") && (before.Mark != "" || id.Mark == ""):
 		// Known before.
 	case id.Promoted && id.Served < 0:
@@ -165,16 +169,16 @@ func (q *State) firstSight(id wire.Identity, now drift.Instant) (t reason) {
 	switch {
 	//guard:served-for-a-quarantine  a server votes only after clients have reached it under its name for the length of a quarantine
 	case id.Served >= 0 && id.Served < q.length && (id.Uptime < 0 || id.Served < id.Uptime):
-		since := "no client has used this name for this server before"
+		why := "it is new under this name, or lost its data"
 		if id.Served > 0 {
-			since = fmt.Sprintf("this name has been used for this server for %v only", id.Served.Round(time.Millisecond))
+			why = fmt.Sprintf("it has been used under this name for %v only", id.Served.Round(time.Millisecond))
 		}
-		t = q.from(now, "%s: it may have led to another server, whose votes still count, or this one was promoted or lost its data", since)
+		t = q.from(now, "%s", why)
 		t.until -= id.Served
 	//guard:up-for-a-quarantine  a server votes only after it has been up for the length of a quarantine
 	case id.Uptime >= 0 && id.Uptime < q.length:
 		// Uptime is rounded down, so this counts from no earlier than the start.
-		t = q.from(now, "it came up %v ago, and may lack votes that it gave before (persistence: %s)", id.Uptime, orUnknown(id.Persistence))
+		t = q.from(now, "it came up %v ago, and may have lost votes", id.Uptime)
 		t.until -= id.Uptime
 	}
 	return t
@@ -284,8 +288,9 @@ func (q *State) renewed(was reason, now drift.Instant) Verdict {
 
 // Jumped begins a quarantine because the server's clock jumped.
 func (q *State) Jumped(jump drift.Jump, now drift.Instant) Verdict {
+	detail, _, _ := strings.Cut(jump.String(), " within") // which tells the pause between two readings
 	//guard:jump-quarantined  a server whose clock jumped is put into quarantine
-	q.jump = reason{until: now.Mono + q.length, detail: jump.String()}
+	q.jump = reason{until: now.Mono + q.length, detail: detail}
 	return q.jump.verdict(true, now)
 }
 
@@ -299,7 +304,7 @@ func (q *State) JumpedEverywhere() bool {
 	return news
 }
 
-const everywhere = "; all servers' clocks did, so this client's machine was paused or suspended, or a time source that they share is wrong"
+const everywhere = ", as all did, or this machine paused"
 
 // Trust ends the quarantine for a restart if the last probe found this run, and reports whether it
 // did. It isn't remembered: a server that returns after another one had its place lacks the votes of
@@ -355,13 +360,6 @@ func (t reason) verdict(jumped bool, now drift.Instant) Verdict {
 		return Verdict{}
 	}
 	return Verdict{Jumped: jumped, Detail: t.detail, Remaining: left, Until: now.Wall.Add(left)}
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
 }
 
 func orHidden(id string) string {

@@ -190,7 +190,7 @@ func (r Rules) Obstacle(vote *wire.Vote, token fencing.Token) error {
 	if vote.Token < token {
 		by, word = time.UnixMicro(int64(token)).Sub(vote.Clock), "behind"
 	}
-	return fmt.Errorf("its counter, which starts from its clock, is %v %s those of other instances, which follow by %v at most (half of MaxTTL); set the clocks of the servers right, or wait until they have caught up",
+	return fmt.Errorf("its counter, from its clock, is %v %s the others' (at most %v); set the servers' clocks right",
 		by, word, r.Ahead)
 }
 

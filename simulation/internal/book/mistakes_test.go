@@ -261,7 +261,7 @@ func onPaper(line string) string {
 		{`\b[0-9a-f]{40}\b`, "9f3c..."},
 		{`'eval' command`, "'evalsha' command"}, // so a script goes to a server that is far away, as one seems to be on a busy machine
 		{`came up \d+s ago`, "came up 0s ago"},
-		{`votes again in [0-9.]+m?s, from [0-9:.]+ on`, "votes again in 10s, from 12:00:10.000 on"},
+		{`in quarantine for [0-9.]+m?s`, "in quarantine for 10s"},
 	} {
 		line = regexp.MustCompile(change[0]).ReplaceAllString(line, change[1])
 	}

@@ -432,7 +432,7 @@ func (e *QuarantineError) fix() string {
 	if e.Reason == ClockJumped {
 		return "wait, and check its time service"
 	}
-	return "wait, or call Coordinator.Trust if you know that it lost no lock"
+	return "wait, or call Coordinator.Trust if you know it lost no lock"
 }
 
 func (e *QuarantineError) Unwrap() error { return ErrQuarantined }

@@ -199,7 +199,7 @@ func TestCancelledWaiterPassesTheLockOn(t *testing.T) {
 				assert.Less(t, time.Since(at), 100*ms, "nobody waits until it would poll")
 				f.requireNothingLeft()
 			}, func(cfg *quorum.Config) {
-				cfg.TTL, cfg.Lab.BackoffMin, cfg.Lab.BackoffMax = 10*time.Minute, time.Minute, time.Minute
+				cfg.TTL, cfg.Lab.BackoffMax = 10*time.Minute, time.Minute // one that is notified tries again soon
 				cfg.Hooks.RoundStarted = func(context.Context, quorum.RoundStart) {
 					if armed.Load() {
 						cancel() // just before its round

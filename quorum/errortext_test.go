@@ -92,7 +92,7 @@ var errorCases = map[string]errorCase{
 	},
 	"all new": {
 		prepare: func(*errorWorld) {}, isNew: true, verdict: quorum.ErrNoQuorum,
-		says: []string{"in quarantine for ", "it came up 0s ago, and may have lost votes", "wait, or call Coordinator.Trust if you know it lost no lock"},
+		says: []string{"in quarantine for ", "it came up 0s ago and may have lost votes", "wait, or call Coordinator.Trust if you know it lost no lock"},
 	},
 	"all restarted": {
 		prepare: func(e *errorWorld) { e.each(func(s *quorumtest.Server) { s.Restart(false) }) }, verdict: quorum.ErrNoQuorum,

@@ -181,7 +181,7 @@ func (f *fixture) hang(which ...int)   { f.each((*quorumtest.Server).Hang, which
 func (f *fixture) resume(which ...int) { f.each((*quorumtest.Server).Resume, which...) }
 func (f *fixture) kill(which ...int)   { f.each((*quorumtest.Server).Kill, which...) }
 
-// lag delays every request and every reply by d.
+// lag delays every reply by d, those to rollbacks and pending deletes included.
 func (f *fixture) lag(d time.Duration, which ...int) {
 	f.each(func(s *quorumtest.Server) {
 		s.Delay(nil, func(wire.Request) time.Duration { return d })

@@ -178,7 +178,7 @@ func (q *State) firstSight(id wire.Identity, now drift.Instant) (t reason) {
 	//guard:up-for-a-quarantine  a server votes only after it has been up for the length of a quarantine
 	case id.Uptime >= 0 && id.Uptime < q.length:
 		// Uptime is rounded down, so this counts from no earlier than the start.
-		t = q.from(now, "it came up %v ago, and may have lost votes", id.Uptime)
+		t = q.from(now, "it came up %v ago and may have lost votes", id.Uptime)
 		t.until -= id.Uptime
 	}
 	return t

@@ -1,0 +1,411 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/internal/long"
+	"github.com/redquorum/redlock/simulation/record"
+)
+
+var faultSeed = flag.Int("fault-seed", -1, "TestRandomFaults only prints the trace of this seed")
+
+// The five guarantees of package quorum hold, with random servers, clients, keys and faults. The test
+// knows of no particular bug. Package mutants has some that it must find.
+func TestRandomFaults(t *testing.T) {
+	if *faultSeed >= 0 {
+		w := drawWorld(uint64(*faultSeed))
+		r, err := w.play(t.Context(), w.schedule)
+		require.NoError(t, err)
+		found, _ := w.violations(r)
+		fmt.Printf("%s\n%s%v\n", text(w.schedule), r.Log, found)
+		return
+	}
+	seeds := long.Number[uint64](500, 64)
+	if raceDetector {
+		seeds = 8
+	}
+	reached := map[string]int{}
+	for seed := range seeds {
+		w := drawWorld(seed)
+		r, err := w.play(t.Context(), w.schedule)
+		require.NoError(t, err, "seed %d: %s", seed, text(w.schedule))
+		found, checked := w.violations(r)
+		if len(found) > 0 {
+			w.explain(t, found[0])
+			return
+		}
+		for _, counts := range []map[string]int{r.Log.Counts(), checked} {
+			for what, n := range counts {
+				reached[what] += n
+			}
+		}
+	}
+	if raceDetector {
+		return // not everything has happened
+	}
+	for _, what := range []string{
+		"a lease was acquired", "a lease was extended", "extend refused", "release refused", "restore granted", "raise granted", "a vote was low",
+		"a process crashed", "a process was rebooted", "a process was paused", "a clock was stepped", "a server was restarted", "a server was flushed",
+		"a server failed over", "a server hung", "an address was switched", "a key was evicted", "a request was lost", "a reply was lost",
+		"a quarantine began: restarted", "a server was asked in another run than its own", checkedKey, checkedFree, checkedVote, checkedRelease,
+	} {
+		assert.Positive(t, reached[what], "%q never happened, so nothing is shown", what)
+	}
+}
+
+// A seed has one outcome.
+func TestRandomFaultsAreDeterministic(t *testing.T) {
+	for seed := range uint64(4) {
+		w := drawWorld(seed)
+		r, err := w.play(t.Context(), w.schedule)
+		require.NoError(t, err)
+		again, err := w.play(t.Context(), w.schedule)
+		require.NoError(t, err)
+		assert.Equal(t, r.Log.Digest(), again.Log.Digest(), "seed %d", seed)
+	}
+}
+
+// Whatever the judge looks for, it finds in a record that has been changed.
+func TestTheJudgeFinds(t *testing.T) {
+	w := drawWorld(0)
+	r, err := w.play(t.Context(), nil)
+	require.NoError(t, err)
+	found, _ := w.violations(r)
+	require.Empty(t, found)
+	for name, test := range map[string]struct {
+		kind   record.ViolationKind
+		change func(*record.Event)
+	}{
+		"a key that isn't deleted": {record.KeyLeft, func(e *record.Event) {
+			if e.Kind == record.Voted && e.Op == wire.Release.String() {
+				e.Change = nil
+			}
+		}},
+		"a free lock that is refused": {freeRefused, func(e *record.Event) {
+			if e.Kind == record.Acquired {
+				e.Kind = record.Refused
+			}
+		}},
+		"a vote that isn't the server's": {dishonest, func(e *record.Event) {
+			if e.Kind == record.Noted {
+				e.Words = strings.ReplaceAll(e.Words, "A refused", "A granted")
+			}
+		}},
+		"a release that is said to have failed": {dishonest, func(e *record.Event) {
+			if e.Kind == record.Noted && e.Words == noteReleased {
+				e.Words = "release: " + quorum.ErrNotHeld.Error()
+			}
+		}},
+		"a release of nothing": {dishonest, func(e *record.Event) {
+			for i := range e.Keys {
+				e.Keys[i].Until = e.At
+			}
+		}},
+		"a token that isn't the round's": {unsettled, func(e *record.Event) {
+			if e.Kind == record.Acquired {
+				e.Token += 1000
+			}
+		}},
+		"no token": {unsettled, func(e *record.Event) {
+			if e.Kind == record.Acquired {
+				e.Token = 0
+			}
+		}},
+		"no validity": {dishonest, func(e *record.Event) {
+			if e.Kind == record.Acquired {
+				e.Validity = 0
+			}
+		}},
+		"an extension of an old lease": {revived, func(e *record.Event) {
+			if e.Kind == record.Extended {
+				e.Lease = min(e.Lease, 9)
+			}
+		}},
+	} {
+		all := slices.Concat(r.Log...)
+		for i := range all {
+			all[i].Keys = slices.Clone(all[i].Keys)
+			test.change(&all[i])
+		}
+		changed, _ := judged(w.cfg, simulation.Result{Log: record.Log{all}, Ended: r.Ended})
+		assert.True(t, slices.ContainsFunc(changed, func(v record.Violation) bool { return v.Kind == test.kind }), "%s: %v", name, changed)
+	}
+}
+
+// Faults come in storms. After each of them there are none for a while, and then nothing that is still wrong has an
+// excuse.
+const (
+	storms = 5
+	storm  = 15 * time.Second
+	calm   = 25 * time.Second
+
+	maxTTL = 4 * time.Second
+)
+
+// drawnWorld is a run that is drawn from a seed.
+type drawnWorld struct {
+	run
+	seed     uint64
+	schedule simulation.Schedule
+}
+
+func drawWorld(seed uint64) drawnWorld {
+	pick := func(about uint64, n int) int { return int(kernel.Draw(seed, kernel.TagPick, 1<<60, about) % uint64(n)) }
+	cfg := simulation.Config{
+		Servers:     []int{3, 3, 4, 5, 5}[pick(0, 5)],
+		Processes:   3 + pick(1, 2),
+		Persistence: []fault.Keep{fault.KeepNothing, fault.KeepSecond, fault.KeepAll}[pick(2, 3)],
+		Replicas:    pick(3, 2),
+		Guard:       []simulation.Guarding{simulation.Unguarded, simulation.GuardAdmits}[pick(4, 2)],
+		Witness:     true,
+		Quorum:      quorum.Config{TTL: 3 * time.Second, MaxTTL: maxTTL, MaxWait: 8 * time.Second},
+	}
+	if pick(5, 3) == 0 {
+		cfg.LatencyMin = time.Duration(pick(6, 10)) * time.Millisecond
+		cfg.LatencyMax = cfg.LatencyMin + time.Duration(1+pick(7, 15))*time.Millisecond
+	}
+	if pick(8, 4) == 0 {
+		cfg.Quorum.Lab.Notifications = quorum.Off
+	}
+	w := drawnWorld{run{cfg, Workload{Work: func(simulation.Config) simulation.Workload { return lockInStorms }}}, seed, drawStorms(seed, cfg)}
+	if pick(9, 4) == 0 {
+		w.schedule = append(w.schedule, drawEvictions(seed, cfg)...)
+	}
+	for i := range w.schedule {
+		w.schedule[i].At += w.schedule[i].At / storm * calm
+	}
+	return w
+}
+
+func serverName(i int) string { return string(rune('A' + i)) }
+
+// drawStorms draws faults that the assumptions cover. Beside those that simulation.Draw draws, some strike all servers at
+// once, some lose two messages or many, whoever they are for, and some partitions leave a client only one server.
+func drawStorms(seed uint64, cfg simulation.Config) simulation.Schedule {
+	var all simulation.Schedule
+	for i, f := range simulation.Draw(seed, cfg, coverable(fault.Kinds()), 60, storms*storm) {
+		n := kernel.Draw(seed, kernel.TagPick, 1<<61, uint64(i))
+		other := n%4 == 0
+		switch {
+		case f.Kind == fault.Crash: // else no client would be left in the end
+			f.Kind, f.For = fault.Reboot, 2*time.Second
+		case other && slices.Contains([]fault.Kind{fault.Restart, fault.Failover, fault.Flush, fault.Hang}, f.Kind):
+			f.Server = fault.Any
+		case other && (f.Kind == fault.Pause || f.Kind == fault.Suspend):
+			f.Nth, f.Op = 1+int(n/4%12), wire.Extend.String() // between the requests of one extension, too
+		case n%4 == 1 && f.Kind == fault.Lose:
+			f.Server, f.For = fault.Any, max(f.For, time.Second)
+		case other && f.Kind == fault.Lose:
+			ops := []wire.Op{wire.Acquire, wire.Raise, wire.Raise, wire.Extend, wire.Restore, wire.Release}
+			f.Nth, f.Op, f.For, f.PPM = 1+int(f.PPM%8), ops[f.PPM/8%6].String(), 0, 0
+			f.Server, f.Way = fault.Any, cmp.Or(f.Way, fault.Requests)
+			all = append(all, f)
+			f.Nth++
+		case other && f.Kind == fault.Cut:
+			for server := range cfg.Servers - 1 { // one of these twice, or none
+				cut := f
+				cut.Server = serverName(server)
+				all = append(all, cut)
+			}
+		case f.OnLinks() && (f.For == 0 || f.Nth > 0): // so that it ends, and the log has its beginning
+			f.For, f.Nth, f.Op = time.Second, 0, ""
+		}
+		all = append(all, f)
+	}
+	return within(all, cfg)
+}
+
+// drawEvictions draws keys and counters that servers lose, and locks that an operator deletes on all servers. That
+// breaks assumption 3, so two clients may have a lock then. But what only this package checks holds.
+func drawEvictions(seed uint64, cfg simulation.Config) simulation.Schedule {
+	all := simulation.Draw(^seed, cfg, []fault.Kind{fault.Evict}, 60, storms*storm)
+	for i := range all {
+		if n := kernel.Draw(seed, kernel.TagPick, 1<<62, uint64(i)); n%4 == 0 {
+			all[i].Server, all[i].Key = fault.Any, stormKeys[n/4%4]
+		}
+	}
+	return all
+}
+
+func (w drawnWorld) play(ctx context.Context, schedule simulation.Schedule) (simulation.Result, error) {
+	return w.run.play(ctx, Setup{Seed: w.seed, Schedule: schedule})
+}
+
+// violations are those that no broken assumption excuses, in the order of time, and what was counted.
+func (w drawnWorld) violations(r simulation.Result) ([]record.Violation, map[string]int) {
+	found, counts := judged(w.cfg, r)
+	for _, v := range r.Log.Violations() {
+		if w.excuse(r, v) == 0 {
+			found = append(found, v)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b record.Violation) int { return cmp.Compare(a.At, b.At) })
+	return found, counts
+}
+
+// explain fails the test with the smallest schedule that shows the same kind of violation.
+func (w drawnWorld) explain(t *testing.T, v record.Violation) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), long.Number(time.Minute, 5*time.Second))
+	defer cancel()
+	last := v
+	smaller, runs := ShrinkSchedule(ctx, w.schedule, func(smaller simulation.Schedule) bool {
+		r, err := w.play(ctx, smaller)
+		if err != nil {
+			return false
+		}
+		found, _ := w.violations(r)
+		i := slices.IndexFunc(found, func(f record.Violation) bool { return f.Kind == v.Kind })
+		if i >= 0 {
+			last = found[i]
+		}
+		return i >= 0
+	})
+	assert.Fail(t, "a guarantee is broken", `seed %d: %v
+Of its %d faults, after %d more runs, %d are left, which show: %v
+%s
+The trace with all of them: go test ./simulation/search -run TestRandomFaults$ -fault-seed %d`, w.seed, v, len(w.schedule), runs, len(smaller), last, text(smaller), w.seed)
+}
+
+// text is a schedule with one fault on each line.
+func text(s simulation.Schedule) string {
+	lines := make([]string, len(s))
+	for i, f := range s {
+		line, err := json.Marshal(f)
+		if err != nil {
+			panic(err)
+		}
+		lines[i] = string(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// stormKeys are the keys. The first is used most.
+var stormKeys = []string{"k", "k", "l", "m"}
+
+// What a client draws for each turn, besides what it draws in a mixed one.
+const (
+	stormKey = abouts + iota
+	stormOther
+	stormPause
+	stormWay
+	stormUse
+	stormTimes
+	stormPauses // many of them
+	stormsOf    = stormPauses + mostTimes
+)
+
+const mostTimes = 22
+
+// lockInStorms is what the clients do until the last calm is over: turn after turn, they lock one of the keys, or two.
+func lockInStorms(c *simulation.Client) {
+	Look(c)
+	for turn := 0; time.Duration(c.Clock().Now().UnixNano()-kernel.Epoch) < storms*(storm+calm); turn++ {
+		lockInStorm(c, draws{c, turn * stormsOf})
+	}
+}
+
+func lockInStorm(c *simulation.Client, d draws) {
+	key := stormKeys[d.pick(stormKey, len(stormKeys))]
+	c.Sleep(time.Millisecond + d.some(stormPause, 500, 3000))
+	switch d.pick(stormWay, 8) {
+	case 0:
+		if other := stormKeys[d.pick(stormOther, len(stormKeys))]; other != key {
+			if leases, err := c.TryAcquireAll(key, other); err == nil {
+				use(c, d, leases...)
+			}
+		}
+	case 1, 2:
+		if lease, err := c.Acquire(key); granted(c, err) {
+			useInStorm(c, d, lease)
+		}
+	case 3:
+		for range 5 {
+			if lease, err := c.TryAcquire(key); granted(c, err) {
+				useInStorm(c, d, lease)
+				return
+			}
+			c.Sleep(300 * time.Millisecond)
+		}
+	case 4, 5: // it needs the lock often, and for a moment
+		for n := range 2 + d.pick(stormTimes, mostTimes-2) {
+			if lease, err := c.TryAcquire(key); granted(c, err) {
+				release(c, lease)
+			}
+			c.Sleep(d.some(stormPauses+n, 20, 60))
+		}
+	default:
+		if lease, err := c.TryAcquire(key); granted(c, err) {
+			useInStorm(c, d, lease)
+		}
+	}
+}
+
+// The notes with which clients tell the judge what they were told.
+const (
+	noteVotes    = "told "
+	noteReleased = "released"
+)
+
+// granted reports whether there is no error. It notes the votes in the error of a lost round.
+func granted(c *simulation.Client, err error) bool {
+	if lost, ok := errors.AsType[*quorum.RoundError](err); ok {
+		var votes []string
+		for _, ballot := range lost.Votes {
+			if ballot.Vote.Outcome != wire.Failed {
+				votes = append(votes, ballot.Instance+" "+ballot.Vote.Outcome.String())
+			}
+		}
+		c.Note(noteVotes + strings.Join(votes, ", "))
+	}
+	return err == nil
+}
+
+func release(c *simulation.Client, lease simulation.Lease) {
+	if c.Release(lease) == nil { // the log has its error
+		c.Note(noteReleased)
+	}
+}
+
+// useInStorm is what a client does with a lease on one key.
+func useInStorm(c *simulation.Client, d draws, lease simulation.Lease) {
+	thinks := d.some(aboutThinking, 300, 600)
+	switch d.pick(stormUse, 6) {
+	case 0: // it may be too slow for its lease
+		update(c, lease, thinks)
+		c.Sleep(2*time.Second + d.ms(aboutWork, 3000))
+	case 1, 2: // it works for longer than a TTL
+		for range 2 + d.pick(stormTimes, 8) {
+			update(c, lease, thinks)
+			c.Sleep(d.ms(aboutWork, 2000))
+			extend(c, lease)
+			if !c.Valid(lease) {
+				break
+			}
+		}
+	case 3:
+		use(c, d, lease)
+		return
+	default:
+		update(c, lease, thinks)
+		c.Sleep(d.ms(aboutWork, 1000))
+	}
+	release(c, lease)
+}

@@ -38,7 +38,7 @@ const (
 	// it.
 	NoStep ViolationKind = "no step of the machine"
 	// KeyLeft: a client lost a round or released a lease, and when it ended later, a server still
-	// had its key. Only package orders looks for it.
+	// had its key. Package orders and the random faults of package search look for it.
 	KeyLeft ViolationKind = "key left behind"
 	// Unsimulated: the code under test called a clock method that can't be simulated.
 	Unsimulated ViolationKind = "not simulated"

@@ -20,7 +20,7 @@ import (
 // votes are split get ErrSplit until the key has expired.
 //
 // Errors: ErrConfig for a key that can't be used, ErrHeldByCaller, ErrClosed; and as
-// *RoundError ErrTaken, ErrSplit if nobody was seen to get the lock, ErrNoQuorum, ErrTooSlow, ErrTokenRace, ErrSetMismatch, ErrOverloaded,
+// *RoundError ErrTaken, ErrSplit if nobody was seen to get the lock, ErrNoQuorum, ErrTooSlow, ErrUnsettled, ErrSetMismatch, ErrOverloaded,
 // ErrInterrupted with ctx's error if that ended first, ErrClosed, and a failure of
 // Config.Lab.Random. It is ErrTaken without a round if this Coordinator has the lock. After an error the
 // key is deleted on every instance that granted it. A delete may still be under way, if the grant

@@ -201,7 +201,7 @@ func (a *attempt) rollBack(ctx context.Context) {
 	// majority is down each round is lost, and waiters would notify each other as fast as they
 	// can.
 	var notify []bool
-	if r.why != ErrNoQuorum && r.why != ErrTokenRace {
+	if r.why != ErrNoQuorum && r.why != ErrUnsettled {
 		notify = v.notifiers()
 	}
 	granted := make(inbox, len(v.places))

@@ -148,7 +148,7 @@ func TestRoundWaitsForATokenThatSuits(t *testing.T) {
 		f.occupy("l", time.Hour, 1)
 		began = time.Now()
 		_, err := f.TryAcquire(f.ctx, "l")
-		require.ErrorIs(f.t, err, quorum.ErrTokenRace)
+		require.ErrorIs(f.t, err, quorum.ErrUnsettled)
 		assert.Less(f.t, time.Since(began), 9*ms, "B's refusal decides")
 	})
 }

@@ -101,7 +101,7 @@
 // given before, because no counter further ahead of its server's clock than half of MaxTTL counts
 // (wire.Fence.Ahead), the quarantine lasts for MaxTTL, and clocks agree to within the other half, also
 // when the mark is written. If a server's clock is further ahead of the others than that, it may be unable to agree on a token with them
-// (ErrTokenRace); Verify notes such clocks.
+// (ErrUnsettled); Verify notes such clocks.
 //
 // These go unnoticed:
 //

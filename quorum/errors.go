@@ -41,10 +41,10 @@ var (
 	// Terms.MinValidity.
 	ErrTooSlow = errors.New("quorum: acquired too late, no validity left")
 
-	// ErrTokenRace: a quorum granted, but the instances of no quorum could agree on a fencing
+	// ErrUnsettled: a quorum granted, but the instances of no quorum could agree on a fencing
 	// token: keys were lost meanwhile, or the servers' clocks are further apart than half of
 	// MaxTTL.
-	ErrTokenRace = errors.New("quorum: fencing token was not settled on a quorum")
+	ErrUnsettled = errors.New("quorum: fencing token was not settled on a quorum")
 
 	// ErrInterrupted: the caller's context ended a round or a wait. The error also Is the
 	// context's error and cause.
@@ -143,7 +143,7 @@ type RoundError struct {
 	Votes []Ballot
 	// Raises says why instances that granted don't have the token. The raise of a counter
 	// failed, found the key gone (refused, without an error), or could not help. Or a counter
-	// or clock was too far from the others. It is set only with ErrTokenRace, or if the round
+	// or clock was too far from the others. It is set only with ErrUnsettled, or if the round
 	// ended while counters were raised.
 	Raises []Ballot
 	// Holder is the holder of a lock that is taken, nil if it is unknown. It has no Value. It has

@@ -78,7 +78,7 @@ func TestPendingVotesAreNoFailures(t *testing.T) {
 }
 
 // A round whose token no quorum confirmed reports the errors of the raises.
-func TestTokenRaceShowsTheRaises(t *testing.T) {
+func TestUnsettledTokenShowsTheRaises(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
 		f.lag(ms) // so that all three have voted
@@ -96,7 +96,7 @@ func TestTokenRaceShowsTheRaises(t *testing.T) {
 			})
 		})
 		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrTokenRace)
+		require.ErrorIs(f.t, err, quorum.ErrUnsettled)
 		require.ErrorIs(f.t, err, denied)
 		assert.ErrorContains(f.t, err, `: `+denied.Error())
 		var inst *quorum.InstanceError
@@ -110,15 +110,15 @@ func TestTokenRaceShowsTheRaises(t *testing.T) {
 		// If nothing helps the raises, waiting doesn't either.
 		f.counters(10, 30, 20)
 		_, err = f.Acquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrTokenRace)
+		require.ErrorIs(f.t, err, quorum.ErrUnsettled)
 		assert.NotErrorIs(f.t, err, quorum.ErrExhausted)
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) { cfg.MaxWait = time.Minute })
-	err := &quorum.RoundError{Op: wire.Acquire, Key: "k", Verdict: quorum.ErrTokenRace, Quorum: 1,
+	err := &quorum.RoundError{Op: wire.Acquire, Key: "k", Verdict: quorum.ErrUnsettled, Quorum: 1,
 		Votes:  []quorum.Ballot{{Instance: "a", Vote: wire.Vote{Outcome: wire.Granted}}},
 		Raises: []quorum.Ballot{{Instance: "a", Vote: wire.Vote{Outcome: wire.Refused}}},
 	}
-	assert.EqualError(t, err, quorum.ErrTokenRace.Error()+` (acquire "k": 1 granted; quorum is 1 of 1); a: its key was gone`)
+	assert.EqualError(t, err, quorum.ErrUnsettled.Error()+` (acquire "k": 1 granted; quorum is 1 of 1); a: its key was gone`)
 }
 
 // Clients that disagree on the set get an error other than ErrTaken.

@@ -171,7 +171,7 @@ var errorCases = map[string]errorCase{
 				s.PutCounter(textKey, fencing.Token(time.Now().Add(time.Duration(i)*time.Second).UnixMicro()))
 				s.SetFate(only(wire.Raise, quorumtest.Fate{Err: errors.New("instance: no connection to the server (EOF)")}))
 			}
-		}, verdict: quorum.ErrTokenRace,
+		}, verdict: quorum.ErrUnsettled,
 	},
 	"clocks apart": {
 		prepare: func(e *errorWorld) {
@@ -180,15 +180,14 @@ var errorCases = map[string]errorCase{
 				run := s.RunID()
 				s.SetIdentity(func(id *wire.Identity) { id.Vouched = id.RunID == run })
 			}
-		}, isNew: true, verdict: quorum.ErrTokenRace,
+		}, isNew: true, verdict: quorum.ErrUnsettled,
 		says: []string{"set the servers' clocks right"},
 	},
 	"another set": {
-		longest: 340,
 		prepare: func(e *errorWorld) {
 			e.each(func(s *quorumtest.Server) { s.PutSet(wire.Set{Name: "main", N: 3, Q: 2, MaxTTL: time.Minute}) })
 		}, verdict: quorum.ErrSetMismatch,
-		says: []string{`this client has "@0 N=3 Q=2 MaxTTL=30s", the server's mark "main@0 N=3 Q=2 MaxTTL=1m0s"`, "raise Config.Set.Version"},
+		says: []string{`this client has "@0 N=3 Q=2 MaxTTL=30s", the server "main@0 N=3 Q=2 MaxTTL=1m0s"`, "raise Config.Set.Version"},
 	},
 	"overload": {
 		prepare: func(e *errorWorld) {

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redquorum/redlock/quorum/internal/handoff"
+	"github.com/redquorum/redlock/quorum/internal/turns"
 )
 
 // queues has the wait queues of this process. "This process" means this Coordinator and its
@@ -16,7 +16,7 @@ import (
 // checks it, and not the goroutine that hands it a lease.
 type queues struct {
 	c     *core
-	rules handoff.Rules
+	rules turns.Rules
 
 	mu      sync.Mutex
 	byKey   map[string]*queue
@@ -27,21 +27,21 @@ const sweepLeast = 1024
 
 // queue is the wait queue for one key: the goroutines that want it, and the lease that this process
 // has on it. It exists while a goroutine waits in it, a lease of this process is held, or another
-// process may wait for the lock. Package handoff has the rules. This file adds the clock, the lock and
+// process may wait for the lock. Package turns has the rules. This file adds the clock, the lock and
 // the channels.
 type queue struct {
-	handoff.Queue[*wait, *Lease]
+	turns.Queue[*wait, *Lease]
 	key  string
 	lost *RoundError // the last round that was lost here, nil if one was won since
 }
 
-type position = handoff.Position
+type position = turns.Position
 
 func newQueues(c *core) *queues {
 	return &queues{
 		c: c, byKey: make(map[string]*queue), sweepAt: sweepLeast,
 		// A waiter's round may last an InstanceTimeout, and the pause after it BackoffMax.
-		rules: handoff.Rules{Polls: !c.canNotify(), Long: c.cfg.Lab.BackoffMax + c.cfg.InstanceTimeout, Short: c.cfg.Lab.BackoffMin},
+		rules: turns.Rules{Polls: !c.canNotify(), Long: c.cfg.Lab.BackoffMax + c.cfg.InstanceTimeout, Short: c.cfg.Lab.BackoffMin},
 	}
 }
 
@@ -57,7 +57,7 @@ func (qs *queues) ofLocked(key string) *queue {
 		qs.sweepLocked()
 		qs.sweepAt = max(sweepLeast, 2*len(qs.byKey))
 	}
-	q := &queue{key: key, Queue: handoff.New[*wait, *Lease](&qs.rules)}
+	q := &queue{key: key, Queue: turns.New[*wait, *Lease](&qs.rules)}
 	qs.byKey[key] = q
 	return q
 }
@@ -122,19 +122,19 @@ func (w *wait) notify() {
 
 // view is what a waiter sees of its queue, and what it does.
 type view struct {
-	handoff.View[*Lease]
+	turns.View[*Lease]
 	yields   time.Duration // how long other processes go first
 	competes bool          // the waiter asks the instances from now on
 }
 
-// look returns the waiter's view of the queue (see handoff.Queue.Look).
-func (w *wait) look(waited bool) handoff.View[*Lease] {
+// look returns the waiter's view of the queue (see turns.Queue.Look).
+func (w *wait) look(waited bool) turns.View[*Lease] {
 	w.c.queues.mu.Lock()
 	defer w.c.queues.mu.Unlock()
 	return w.lookLocked(waited)
 }
 
-func (w *wait) lookLocked(waited bool) handoff.View[*Lease] {
+func (w *wait) lookLocked(waited bool) turns.View[*Lease] {
 	if waited {
 		select {
 		case <-w.wake:

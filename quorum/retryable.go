@@ -26,7 +26,7 @@ func Retryable(err error) bool {
 	switch err {
 	case nil:
 		return false
-	case ErrTaken, ErrSplit, ErrNoQuorum, ErrTooSlow, ErrTokenRace, ErrExhausted, ErrNotExtended, ErrQuarantined, ErrPending,
+	case ErrTaken, ErrSplit, ErrNoQuorum, ErrTooSlow, ErrUnsettled, ErrExhausted, ErrNotExtended, ErrQuarantined, ErrPending,
 		ErrTimeout, ErrOverloaded, ErrOtherRun, ErrNotReplicated, ErrNotMaster:
 		return true
 	}

@@ -27,7 +27,7 @@ var retryables = map[string]struct {
 	"ErrHeldByCaller":  {quorum.ErrHeldByCaller, false},
 	"ErrNoQuorum":      {quorum.ErrNoQuorum, true},
 	"ErrTooSlow":       {quorum.ErrTooSlow, true},
-	"ErrTokenRace":     {quorum.ErrTokenRace, true},
+	"ErrUnsettled":     {quorum.ErrUnsettled, true},
 	"ErrInterrupted":   {quorum.ErrInterrupted, false},
 	"ErrExhausted":     {quorum.ErrExhausted, true},
 	"ErrLost":          {quorum.ErrLost, false},
@@ -104,7 +104,7 @@ func TestRetryable(t *testing.T) {
 		return e
 	}
 	down, denied := errors.New("connection refused"), permanentError{true}
-	raised := round(quorum.ErrTokenRace, nil, nil, nil)
+	raised := round(quorum.ErrUnsettled, nil, nil, nil)
 	raised.Raises = []quorum.Ballot{{Vote: wire.Vote{Err: denied}}, {Vote: wire.Vote{Err: denied}}}
 	for name, c := range map[string]struct {
 		err  error

@@ -127,7 +127,7 @@ func (r *round) choose() (orders []order) {
 			for i := range r.votes {
 				r.blame(i, r.rules.Obstacle(&r.votes[i].Vote, token))
 			}
-			r.lose(ErrTokenRace)
+			r.lose(ErrUnsettled)
 		}
 		return nil
 	}
@@ -194,7 +194,7 @@ func (r *round) countSettled(o wire.Outcome) {
 	case majority.Won:
 		r.stage = won
 	case majority.Lost:
-		r.lose(ErrTokenRace)
+		r.lose(ErrUnsettled)
 	}
 }
 

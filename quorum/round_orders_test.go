@@ -121,7 +121,7 @@ func (p *roundPlay) check(t *testing.T) {
 		//the claim of package settlement
 		require.GreaterOrEqual(t, settled, 2, "won without a settled quorum: %v, token %d", p.voted, p.token)
 		require.NotZero(t, p.token)
-	case p.stage == lost && p.why == ErrTokenRace:
+	case p.stage == lost && p.why == ErrUnsettled:
 		require.GreaterOrEqual(t, granted, 2, "too few grants are no race")
 	case p.stage == lost && p.decider >= 0 && p.voted[p.decider].Outcome != wire.Granted:
 		require.Len(t, p.asked, 1, "the others aren't asked")

@@ -123,7 +123,7 @@ func playMask(f *fixture, a fault, mask uint) {
 func requireRoundError(t *testing.T, err error, a fault, faulty func(int) bool) {
 	t.Helper()
 	require.ErrorIs(t, err, a.verdict)
-	for _, other := range []error{quorum.ErrTaken, quorum.ErrNoQuorum, quorum.ErrTooSlow, quorum.ErrTokenRace, quorum.ErrInterrupted, quorum.ErrConfig, context.Canceled, context.DeadlineExceeded} {
+	for _, other := range []error{quorum.ErrTaken, quorum.ErrNoQuorum, quorum.ErrTooSlow, quorum.ErrUnsettled, quorum.ErrInterrupted, quorum.ErrConfig, context.Canceled, context.DeadlineExceeded} {
 		if !errors.Is(a.verdict, other) {
 			require.NotErrorIs(t, err, other)
 		}

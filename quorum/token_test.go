@@ -105,7 +105,7 @@ func TestLowVotesAreRaised(t *testing.T) {
 		older(f)
 		f.each(func(s *quorumtest.Server) { s.SetFate(only(wire.Raise, quorumtest.Fate{Err: errReason})) }, 0, 1)
 		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrTokenRace)
+		require.ErrorIs(t, err, quorum.ErrUnsettled)
 		f.requireNothingLeft()
 	})
 }
@@ -187,7 +187,7 @@ func TestRaiseThatFindsTheKeyGoneIsNoSuccess(t *testing.T) {
 			})
 		}
 		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrTokenRace)
+		require.ErrorIs(f.t, err, quorum.ErrUnsettled)
 		require.NotErrorIs(f.t, err, quorum.ErrTaken)
 		assert.Equal(f.t, quorumToken(11), f.servers[0].Counter("k"), "a counter is not raised for a round that lost the key")
 		f.requireNothingLeft()
@@ -196,7 +196,7 @@ func TestRaiseThatFindsTheKeyGoneIsNoSuccess(t *testing.T) {
 
 // A failed raise isn't final while stragglers can make up for it.
 func TestStragglerMakesUpForAFailedRaise(t *testing.T) {
-	for straggler, want := range map[int]error{5: nil, 30: nil, 29: nil, 90: quorum.ErrTokenRace} {
+	for straggler, want := range map[int]error{5: nil, 30: nil, 29: nil, 90: quorum.ErrUnsettled} {
 		t.Run(fmt.Sprint("its counter is ", straggler), func(t *testing.T) {
 			play(t, 5, func(f *fixture) {
 				f.warm()

@@ -297,6 +297,6 @@ func remarksOnAll(all []InstanceReport, ahead time.Duration) []string {
 	if apart <= ahead {
 		return notes
 	}
-	return append(notes, fmt.Sprintf("the clock of %s is at least %v ahead of that of %s, more than half of MaxTTL (%v): a counter that starts from the one is refused by the other (ErrTokenRace), and after both lost their counters tokens could fall; set the clocks, with the servers stopped, and keep them by a time service",
+	return append(notes, fmt.Sprintf("the clock of %s is at least %v ahead of that of %s, more than half of MaxTTL (%v): a counter that starts from the one is refused by the other (ErrUnsettled), and after both lost their counters tokens could fall; set the clocks, with the servers stopped, and keep them by a time service",
 		first.Name, apart.Round(time.Millisecond), last.Name, ahead))
 }

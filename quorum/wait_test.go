@@ -519,13 +519,13 @@ func TestWaitersDoNotNotifyEachOtherWhereAMajorityIsDown(t *testing.T) {
 		"clocks apart": {func(f *fixture) {
 			f.servers[1].StepClock(24 * time.Hour)
 			f.servers[2].StepClock(48 * time.Hour)
-		}, quorum.ErrTokenRace},
+		}, quorum.ErrUnsettled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			playNotifying(t, 3, func(f *fixture) {
 				f.slow(ms, ms)
 				time.Sleep(time.Hour)
-				if c.why == quorum.ErrTokenRace {
+				if c.why == quorum.ErrUnsettled {
 					c.trouble(f)
 				}
 				var rounds atomic.Int32

@@ -27,7 +27,7 @@ var verdicts = []errorName{
 	{quorum.ErrTaken, "taken"},
 	{quorum.ErrNoQuorum, "no_quorum"},
 	{quorum.ErrTooSlow, "too_slow"},
-	{quorum.ErrTokenRace, "token_race"},
+	{quorum.ErrUnsettled, "token_race"},
 	{quorum.ErrOverloaded, "overloaded"},
 	{quorum.ErrExhausted, "exhausted"},
 	{quorum.ErrSetMismatch, "set_mismatch"},

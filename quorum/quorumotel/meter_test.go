@@ -312,7 +312,7 @@ func TestErrorTypes(t *testing.T) {
 	rounds := map[string]error{
 		"no_quorum":    inRound(quorum.ErrNoQuorum),
 		"too_slow":     inRound(fmt.Errorf("%w: %w", quorum.ErrNotExtended, quorum.ErrTooSlow)),
-		"token_race":   inRound(quorum.ErrTokenRace),
+		"token_race":   inRound(quorum.ErrUnsettled),
 		"interrupted":  inRound(quorum.ErrInterrupted),
 		"closed":       inRound(quorum.ErrClosed),
 		"released":     inRound(quorum.ErrReleased),

@@ -54,8 +54,8 @@ type SetMismatchError struct {
 }
 
 func (e *SetMismatchError) Error() string {
-	return fmt.Sprintf("%v: this client has %q, the server's mark %q; "+
-		"give all clients the same instances, Quorum and MaxTTL, or raise Config.Set.Version to change them (docs/running.md)",
+	return fmt.Sprintf("%v: this client has %q, the server %q (name@version, instances, quorum); "+
+		"use the same in all clients, or raise Config.Set.Version",
 		ErrSetMismatch, e.Mine, e.Theirs)
 }
 

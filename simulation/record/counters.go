@@ -33,7 +33,7 @@ const LongerThanKept = "a lease was promised for longer than its servers keep it
 // lockErrors are the errors of locks, from the particular to the general. The first match
 // names an error.
 var lockErrors = []error{
-	quorum.ErrTooSlow, quorum.ErrTokenRace, quorum.ErrTaken, wire.ErrSetMismatch, quorum.ErrNoQuorum, quorum.ErrExhausted, quorum.ErrClosed, quorum.ErrInterrupted,
+	quorum.ErrTooSlow, quorum.ErrUnsettled, quorum.ErrTaken, wire.ErrSetMismatch, quorum.ErrNoQuorum, quorum.ErrExhausted, quorum.ErrClosed, quorum.ErrInterrupted,
 	quorum.ErrNotHeld, quorum.ErrUnreachable, quorum.ErrReleased, quorum.ErrNotExtended, quorum.ErrLost, quorum.ErrExpired, quorum.ErrConfig, fencing.ErrStale,
 }
 

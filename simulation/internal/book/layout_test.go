@@ -29,13 +29,13 @@ var policy = map[string][]string{
 	// The protocol never sees Redis.
 	"quorum": {
 		"drift", "fencing", "quorum/wire", "github.com/benbjohnson/clock",
-		"quorum/internal/handoff", "quorum/internal/majority", "quorum/internal/presence", "quorum/internal/quarantine", "quorum/internal/settlement",
+		"quorum/internal/turns", "quorum/internal/majority", "quorum/internal/presence", "quorum/internal/quarantine", "quorum/internal/settlement",
 		"golang.org/x/sync/errgroup",
 	},
 	"quorum/wire": {"fencing", "github.com/benbjohnson/clock"},
 
 	// Values with a proof beside them. They don't know each other.
-	"quorum/internal/handoff":    {"fencing"},
+	"quorum/internal/turns":    {"fencing"},
 	"quorum/internal/majority":   {"quorum/wire"},
 	"quorum/internal/presence":   {"quorum/wire"},
 	"quorum/internal/quarantine": {"drift", "fencing", "quorum/wire"},

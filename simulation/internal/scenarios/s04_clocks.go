@@ -91,7 +91,7 @@ func serverClocks() []Scenario {
 		Source:     "rueidislock sets keys with PXAT (measured: a server 10 s ahead, and two holders at once)",
 		Verdicts: expect(overlap, "expire-at").
 			and(refusedSecond.reaching("a clock was stepped"), "setnx", unguarded, voting, fenced).
-			and(none.reaching("no lease: "+quorum.ErrTokenRace.Error(), "c2 write").without("c1 acquired"), complete),
+			and(none.reaching("no lease: "+quorum.ErrUnsettled.Error(), "c2 write").without("c1 acquired"), complete),
 	}, fault.Fault{Kind: fault.Step, By: 2 * time.Minute})
 
 	return []Scenario{

@@ -1,11 +1,11 @@
-// Package handoff has the rules by which the goroutines of a process share a lock, and by
+// Package turns has the rules by which the goroutines of a process share a lock, and by
 // which the process shares it with others.
 //
 // A Queue is a value, which must not be copied once a waiter is in it. Its methods take what
 // happened and return what is to be done. It has no clock, no channel and no goroutine, and isn't
 // safe for concurrent use: package quorum keeps these around it. So all orders of events can be
 // tried (see TestQueueInEveryOrder).
-package handoff
+package turns
 
 import (
 	"slices"

@@ -24,7 +24,18 @@ type client struct {
 
 // connect makes a client. What runs a command has a TTL; the other commands take no locks.
 func (o *options) connect(s streams) (*client, error) {
-	servers, err := o.open()
+	urls := strings.FieldsFunc(o.servers, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) // a file may end its lines with CRLF
+	if len(urls) == 0 {
+		return nil, badUsage("no servers are given; set %s, or give -servers redis://a:6379,redis://b:6379,redis://c:6379", serversEnv)
+	}
+	access := instance.Config{FixedAddress: o.fixed}
+	if o.ca != "" {
+		access.TLS = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+		if text, err := os.ReadFile(o.ca); err != nil || !access.TLS.RootCAs.AppendCertsFromPEM(text) {
+			return nil, badUsage("-ca: the file can't be read, or has no certificate in PEM form")
+		}
+	}
+	servers, err := instance.OpenAll(access, urls...)
 	if err != nil {
 		return nil, err
 	}
@@ -44,41 +55,11 @@ func (o *options) connect(s streams) (*client, error) {
 		cfg.InstanceTimeout = cmp.Or(o.timeout, min(time.Second, cfg.TTL/4))
 	}
 	cfg.Hooks.Waiting = func(_ context.Context, e quorum.WaitEvent) { s.say("waiting: %v", e) }
-	cfg.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) {
-		if errors.Is(e.Err, quorum.ErrUnreachable) && e.Validity > 0 { // otherwise the command's error says that it was lost
-			s.say("the lease was valid, but the lock may stay taken for up to %v: %v", o.ttl, e.Err)
-		}
-	}
 	locks, err := quorum.New(cfg, instances...)
 	if err != nil {
 		return nil, errors.Join(err, servers.Close())
 	}
 	return &client{locks, servers}, nil
-}
-
-// open opens the servers.
-func (o *options) open() (*instance.Group, error) {
-	urls := strings.FieldsFunc(o.servers, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) // a file may end its lines with CRLF
-	if len(urls) == 0 {
-		return nil, badUsage("no servers are given; set %s, or give -servers redis://a:6379,redis://b:6379,redis://c:6379", serversEnv)
-	}
-	for i, url := range urls {
-		if !strings.Contains(url, "://") {
-			return nil, badUsage("-servers: part %d of %d is no URL; write redis://host:6379, and a comma or a blank in a password as %%2C or %%20", i+1, len(urls))
-		}
-	}
-	cfg := instance.Config{FixedAddress: o.fixed}
-	if o.ca != "" {
-		text, err := os.ReadFile(o.ca)
-		if err != nil {
-			return nil, badUsage("-ca: %w", innermost(err))
-		}
-		cfg.TLS = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
-		if !cfg.TLS.RootCAs.AppendCertsFromPEM(text) {
-			return nil, badUsage("-ca: the file has no certificate in PEM form")
-		}
-	}
-	return instance.OpenAll(cfg, urls...)
 }
 
 // looker is an instance of a command that takes no lock.

@@ -26,18 +26,18 @@ const (
 
 // exits are the exit codes, for the usage text and docs/running.md.
 var exits = []struct{ codes, meaning string }{
-	{"0", "Done. After lock, once and elect: the command ended with 0. After once also: another process has begun the job. After inspect: a client has the lock."},
+	{"0", "Done. After lock and once: the command ended with 0. After once also: another process has begun the job. After inspect: a client has the lock."},
 	{"1", "verify: something is wrong, but a quorum of servers may vote. inspect: no client has the lock."},
 	{"120", "The lock is taken, and -try was given or the time of -wait is over. The command was not run."},
 	{"121", "No quorum: too few servers answered, or may vote, or the votes stayed split between clients. inspect: a client may have the lock."},
 	{"122", "The lease was lost. The command was ended, or worked without the lock at its end."},
-	{"123", "release: nothing was deleted, because a check failed or -value is missing."},
+	{"123", "release: nothing was deleted, because a check failed or -value is missing or too short."},
 	{"124", "Something else failed, as when once came too late; the text says what."},
 	{"125", "Bad usage, or settings that differ from those of other clients."},
 	{"126", "The command can't be run."},
 	{"127", "There is no such command."},
 	{"128+n", "Signal n ended the command, or redlockctl while it waited for the lock."},
-	{"any other", "lock, once, elect: the command's own exit code."},
+	{"any other", "lock and once: the command's own exit code."},
 }
 
 // exitError ends redlockctl with a code. Its text may be empty: then all is said.
@@ -58,14 +58,6 @@ func (e exitError) Unwrap() error { return e.err }
 // badUsage is a mistake on the command line, or in the settings.
 func badUsage(format string, args ...any) error {
 	return exitError{exitUsage, fmt.Errorf(format, args...)}
-}
-
-// innermost is what err comes from, without the names of files around it, which may be URLs.
-func innermost(err error) error {
-	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
-		err = inner
-	}
-	return err
 }
 
 // exitOf is the exit code for an error.

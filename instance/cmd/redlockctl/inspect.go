@@ -24,7 +24,6 @@ type inspectedHolder struct {
 	Owner     string   `json:"owner"`
 	Note      string   `json:"note,omitempty"`
 	Value     string   `json:"value"` // its first 8 characters
-	Held      bool     `json:"held"`  // by a quorum
 	Remaining float64  `json:"remaining_ms"`
 	Servers   []string `json:"servers"`
 }
@@ -35,7 +34,7 @@ type inspectedServer struct {
 	Value     string  `json:"value,omitempty"` // its first 8 characters, "" if the key is free
 	Remaining float64 `json:"remaining_ms,omitempty"`
 	Counter   uint64  `json:"counter"` // the token of the last lease here, or larger (quorum.Inspection)
-	Waiting   *int    `json:"waiting"` // processes in the queue there, null if that is unknown
+	Waiting   int     `json:"waiting"` // processes in the queue there, -1 if the server doesn't say
 }
 
 func runInspect(ctx context.Context, c *client, o *options, s streams) error {
@@ -58,9 +57,11 @@ func runInspect(ctx context.Context, c *client, o *options, s streams) error {
 
 func (c *client) inspected(ctx context.Context, found quorum.Inspection) inspected {
 	v := inspected{Key: found.Key, State: state(found), Quorum: found.Quorum, Counter: uint64(found.Token), Holders: []inspectedHolder{}}
+	ctx, cancel := context.WithTimeout(ctx, c.Config().InstanceTimeout)
+	defer cancel()
 	for _, h := range found.Holders {
 		v.Holders = append(v.Holders, inspectedHolder{
-			Owner: h.Owner, Note: h.Note, Value: short(h.Value), Held: h.Held, Remaining: ms(h.Remaining), Servers: h.Instances,
+			Owner: h.Owner, Note: h.Note, Value: short(h.Value), Remaining: ms(h.Remaining), Servers: h.Instances,
 		})
 	}
 	for i, ballot := range found.Votes {
@@ -72,7 +73,11 @@ func (c *client) inspected(ctx context.Context, found quorum.Inspection) inspect
 			one.Error = quorum.Redact(ballot.Vote.Err.Error())
 		}
 		if one.Error == "" {
-			one.Waiting = c.waiting(ctx, c.servers.Members()[i], found.Key)
+			server := c.servers.Members()[i]
+			queue, err := server.Client().LRange(ctx, server.Key(instance.WaitersKey(found.Key)), 0, -1).Result() // waiters have the right to it
+			if one.Waiting = len(queue); err != nil {
+				one.Waiting = -1
+			}
 		}
 		v.Servers = append(v.Servers, one)
 	}
@@ -97,33 +102,19 @@ func state(found quorum.Inspection) string {
 	return "free"
 }
 
-// waiting is how many processes are in a server's wait queue for the key. It uses the command
-// that waiters have the right to.
-func (c *client) waiting(ctx context.Context, server *instance.Redis, key string) *int {
-	ctx, cancel := context.WithTimeout(ctx, c.Config().InstanceTimeout)
-	defer cancel()
-	list, err := server.Client().LRange(ctx, server.Key(instance.WaitersKey(key)), 0, -1).Result()
-	if err != nil {
-		return nil
-	}
-	return new(len(list))
-}
-
 // print writes the report for people.
 func (v inspected) print(w io.Writer) {
 	fmt.Fprintln(w, "server\tvalue\tremaining\tcounter\twaiting processes")
 	for _, one := range v.Servers {
-		value, left, counter, waiting := "free", "-", fmt.Sprint(one.Counter), "unknown"
-		switch {
-		case one.Error != "":
-			value, counter = "unknown", "unknown"
-		case one.Value != "":
+		value, left := "free", "-"
+		if one.Value != "" {
 			value, left = one.Value+"...", timeLeft(one.Remaining)
 		}
-		if one.Waiting != nil {
-			waiting = fmt.Sprint(*one.Waiting)
+		if one.Error != "" {
+			fmt.Fprintf(w, "%s\tunknown\n", one.Name)
+		} else {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\n", one.Name, value, left, one.Counter, one.Waiting)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", one.Name, value, left, counter, waiting)
 	}
 	for _, one := range v.Servers {
 		if one.Error != "" {
@@ -136,14 +127,7 @@ func (v inspected) print(w io.Writer) {
 		fmt.Fprintf(w, "\n%q is %s\n", v.Key, v.State)
 	}
 	for _, h := range v.Holders {
-		owner := "a client without a name"
-		if h.Owner != "" {
-			owner = fmt.Sprintf("%q", h.Owner)
-		}
-		if h.Note != "" {
-			owner += fmt.Sprintf(" (%q)", h.Note)
-		}
-		fmt.Fprintf(w, "value %s... of %s: on %d of %d servers (a quorum is %d), %s unless its holder extends\n",
-			h.Value, owner, len(h.Servers), len(v.Servers), v.Quorum, timeLeft(h.Remaining))
+		fmt.Fprintf(w, "value %s... of owner %q, note %q: on %d of %d servers (a quorum is %d), %s unless its holder extends\n",
+			h.Value, h.Owner, h.Note, len(h.Servers), len(v.Servers), v.Quorum, timeLeft(h.Remaining))
 	}
 }

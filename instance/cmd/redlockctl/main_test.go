@@ -270,44 +270,42 @@ func TestBadUsage(t *testing.T) {
 	clearSettings(t)
 	const secret = "redis://:" + password + "@a:6379"
 	for says, args := range map[string]string{
-		"usage: redlockctl COMMAND":                             "",
-		`redlockctl help lists them`:                            secret,
-		"set REDLOCK_SERVERS":                                   "verify",
-		"part 1 of 2 is no URL":                                 "verify -servers " + password + "@a:6379,redis://b",
-		"URL 2 of 2: instance: bad server URL":                  "verify -servers redis://a,redis://" + password + "@b",
-		"no other process or command sees its locks":            "verify -servers memory://",
-		"URLs 1 and 2 are both a:6379":                          "verify -servers redis://a," + secret,
-		"more arguments than verify takes; give servers":        "verify " + secret,
-		"which lock? Name its key":                              "inspect",
-		"the key is a URL; give servers by -servers or R":       "inspect " + secret,
-		"more arguments than inspect takes":                     "inspect k more",
-		"NUL and braces are not allowed":                        "inspect {k}",
-		"flag provided but not defined: -wiat":                  "lock -wiat 3s k -- true",
-		"-json: want true or false":                             "verify -json=" + secret,
-		"-quorum: want a whole number":                          "verify -quorum " + secret,
-		"-wait: want a time above 0 with its unit, such":        `lock -wait x"_for_` + secret + " k -- true",
-		`-timeout is "0s": want a time above 0 with its unit`:   "inspect -timeout 0s k",
-		"-ttl is 1h0m0s, want at most -max-ttl, 30s; lea":       "lock -servers redis://a -ttl 1h k -- true",
-		"MaxTTL is 8s and":                                      "lock -servers redis://a -max-ttl 8s -ttl 5s k -- true",
-		"the command is missing, as in redlockctl lock":         "lock k true",
-		"the command is missing, as in redlockctl elect":        "elect k --",
-		"-try doesn't wait":                                     "lock -servers redis://a -try -wait 1s k -- true",
-		"-grace is 6s, want at most half of -ttl, 5s":           "lock -grace 6s k -- true",
-		"-n is -1, want 1 to 1024":                              "lock -servers redis://a -n -1 k -- true",
-		"-n is for one key, and there are 2":                    "lock -servers redis://a -n 3 k l -- true",
-		"more arguments than lock takes":                        "lock 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 -- true",
-		`the key "k" is given twice`:                            "lock -servers redis://a k k -- true",
-		"Give -every, or -slot, and not both":                   "once -servers redis://a k -- true",
-		"Window is 72h0m0s":                                     "once -servers redis://a -every 1h -window 72h k -- true",
-		`-slot is "noon": want a time such as 2026`:             "once -slot noon k -- true",
-		"raise MaxTTL in all clients, or set instance.Co":       "lock -servers redis://a -ttl 30s k -- true",
-		"Quorum is 1, want 2 to 3":                              "verify -servers redis://a,redis://b,redis://c -quorum 1",
-		`-set is "prod@new": want a name, @ and a whole number`: "verify -servers redis://a -set prod@new",
-		"-ca: no such file":                                     "verify -servers rediss://a -ca redis://:" + password + "@a",
-		"-ca: the file has no certificate":                      "verify -servers rediss://a -ca /dev/null",
-		"-set: want a name, @":                                  "verify -servers redis://a -set redis://:" + password + "@1",
-		"the key is a URL; give servers by":                     "verify -servers redis://a -key " + secret,
-		`-value is "abc": want 8 or more of the characters`:     "release -servers redis://a -value abc k",
+		"usage: redlockctl COMMAND":                            "",
+		`redlockctl help lists them`:                           secret,
+		"set REDLOCK_SERVERS":                                  "verify",
+		"URL 1 of 2: instance: bad server URL":                 "verify -servers " + password + "@a:6379,redis://b",
+		"URL 2 of 2: instance: bad server URL":                 "verify -servers redis://a,redis://" + password + "@b",
+		"no other process or command sees its locks":           "verify -servers memory://",
+		"URLs 1 and 2 are both a:6379":                         "verify -servers redis://a," + secret,
+		"more arguments than verify takes; give servers":       "verify " + secret,
+		"which lock? Name its key":                             "inspect",
+		"the key is a URL; give servers by -servers or R":      "inspect " + secret,
+		"more arguments than inspect takes":                    "inspect k more",
+		"NUL and braces are not allowed":                       "inspect {k}",
+		"flag provided but not defined: -wiat":                 "lock -wiat 3s k -- true",
+		"invalid boolean value with a URL for -json":           "verify -json=" + secret,
+		"invalid value with a URL for flag -quorum":            "verify -quorum " + secret,
+		"flag -wait: want a time above 0 with its unit, such":  `lock -wait x"_for_` + secret + " k -- true",
+		`"0s" for flag -timeout: want a time above 0 with its`: "inspect -timeout 0s k",
+		"TTL is 1h0m0s, but MaxTTL is 30s":                     "lock -servers redis://a -ttl 1h k -- true",
+		"MaxTTL is 8s and":                                     "lock -servers redis://a -max-ttl 8s -ttl 5s k -- true",
+		"the command is missing, as in redlockctl lock":        "lock k true",
+		"-grace is 6s, want 200ms to 5s, half of -ttl":         "lock -grace 6s k -- true",
+		"-grace is 10ms, want 200ms to 5s":                     "lock -grace 10ms k -- true", // SIGKILL needs time
+		"-n is 2000 with 1 keys, want 1 to 1024":               "lock -servers redis://a -n 2000 k -- true",
+		"-n is 3 with 2 keys, want 1 to 1024 with one key":     "lock -servers redis://a -n 3 k l -- true",
+		"more arguments than lock takes":                       "lock 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 -- true",
+		`the key "k" is given twice`:                           "lock -servers redis://a k k -- true",
+		"Give -every, or -slot, and not both":                  "once -servers redis://a k -- true",
+		"Window is 72h0m0s":                                    "once -servers redis://a -every 1h -window 72h k -- true",
+		`flag -slot: parsing time "noon"`:                      "once -slot noon k -- true",
+		"raise MaxTTL in all clients, or set instance.Co":      "lock -servers redis://a -ttl 30s k -- true",
+		"Quorum is 1, want 2 to 3":                             "verify -servers redis://a,redis://b,redis://c -quorum 1",
+		`flag -set: want a name, @ and a whole number`:         "verify -servers redis://a -set prod@new",
+		"-ca: the file can't be read":                          "verify -servers rediss://a -ca redis://:" + password + "@a",
+		"or has no certificate in PEM form":                    "verify -servers rediss://a -ca /dev/null",
+		"with a URL for flag -set: want a name, @":             "verify -servers redis://a -set redis://:" + password + "@1",
+		"the key is a URL; give servers by":                    "verify -servers redis://a -key " + secret,
 	} {
 		t.Run(says, func(t *testing.T) {
 			code, out := inProcess(t, strings.Fields(args))
@@ -318,9 +316,9 @@ func TestBadUsage(t *testing.T) {
 	}
 	t.Run("environment", func(t *testing.T) {
 		for env, says := range map[string]string{
-			"REDLOCK_MAX_TTL=soon": `REDLOCK_MAX_TTL is "soon": want a time above 0 with its unit`, "REDLOCK_QUORUM=1": "Quorum is 1, want 2 to 3",
-			"REDLOCK_SET=prod@new": `REDLOCK_SET is "prod@new": want a name`, "REDLOCK_QUORUM=" + secret: "REDLOCK_QUORUM: want a whole number",
-			"REDLOCK_SERVERS=a": "part 1 of 1 is no URL",
+			"REDLOCK_MAX_TTL=soon": `REDLOCK_MAX_TTL: want a time above 0 with its unit`, "REDLOCK_QUORUM=1": "Quorum is 1, want 2 to 3",
+			"REDLOCK_SET=prod@new": `REDLOCK_SET: want a name`, "REDLOCK_QUORUM=" + secret: "REDLOCK_QUORUM: parse error",
+			"REDLOCK_SERVERS=a": "instance: bad server URL",
 		} {
 			t.Run(says, func(t *testing.T) {
 				name, value, _ := strings.Cut(env, "=")
@@ -384,13 +382,6 @@ func TestExitCodesAreListed(t *testing.T) {
 	assert.Len(t, listed, 12)
 }
 
-func TestDefaultOwner(t *testing.T) {
-	assert.Equal(t, "redlockctl:worker-7:42", ownerOn("worker-7", 42))
-	long := ownerOn(strings.Repeat("h", 59)+".example.org", 4194304)
-	assert.Equal(t, "redlockctl:"+strings.Repeat("h", 40)+":4194304", long)
-	assert.Empty(t, ownerOn("worker 7", 42))
-}
-
 // The command gets the lock's key, token and deadline, and its status is passed on.
 func TestLock(t *testing.T) {
 	w := newWorld(t)
@@ -413,14 +404,14 @@ func TestLock(t *testing.T) {
 	assert.Greater(t, next, token)
 
 	sh(`kill -KILL $$`).expect(exitSignal + int(syscall.SIGKILL))
-	w.run("lock", "k", "--", "no-such-command").expect(exitNotFound, `can't run "no-such-command"`)
-	w.run("lock", "k", "--", "redis://:"+password+"@a").expect(exitNotFound, "can't run a URL: no such file") // without the password
+	w.run("lock", "k", "--", "no-such-command").expect(exitNotFound, "can't run the command: executable file not found")
+	w.run("lock", "k", "--", "redis://:"+password+"@a").expect(exitNotFound, "can't run the command: no such file") // without the password
 	w.run("lock", "k", "--", "/").expect(exitCannot)
 	script := filepath.Join(t.TempDir(), "report")
 	require.NoError(t, os.WriteFile(script, []byte("echo ran\n"), 0o700)) //nolint:gosec // it is to be run
 	w.run("lock", "k", "--", script).expect(exitCannot, "exec format error; a script needs a first line such as #!/bin/sh")
 	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\r\necho ran\r\n"), 0o700)) //nolint:gosec // it is to be run
-	w.run("lock", "k", "--", script).expect(exitNotFound, "no such file or directory; if it is there, its first line names no interpreter")
+	w.run("lock", "k", "--", script).expect(exitNotFound, "no such file or directory; a script needs a first line such as")
 	w.run("lock", "-quorum", "3", "k", "--", "true").expect(exitUsage, "clients disagree on the set of instances")
 	// The command has longer than a TTL, because the lease is extended.
 	sh(fmt.Sprintf("sleep %v", (ttl + time.Second).Seconds())).expect(0)
@@ -442,7 +433,7 @@ func (w *world) awaitWaiters(key string, n int) (seen inspected) {
 		require.NoError(w.t, json.Unmarshal([]byte(text), &seen))
 		waiting := 0
 		for _, s := range seen.Servers {
-			waiting += *s.Waiting
+			waiting += s.Waiting
 		}
 		return waiting >= n
 	}, 2*time.Minute, 50*time.Millisecond)
@@ -454,10 +445,9 @@ func TestLockThatIsTaken(t *testing.T) {
 	w := newWorld(t)
 	holder := w.start("lock", "-owner", "holder", "k", "--", "sh", "-c", "echo up; read line")
 	require.Equal(t, "up", holder.line())
-	w.answered("lock", "-try", "k", "--", "echo", "ran").expect(exitTaken, "lock is taken")
 	tired := w.answered("lock", "-wait", "2s", "k", "--", "echo", "ran").expect(exitTaken, "gave up waiting")
 	assert.NotContains(t, tired.stdout, "ran")
-	quiet := w.answered("lock", "-try", "-quiet", "k", "--", "echo", "ran").expect(exitTaken)
+	quiet := w.answered("lock", "-try", "k", "--", "echo", "ran").expect(exitTaken)
 	assert.Empty(t, quiet.stdout+quiet.stderr)
 
 	told := w.start("lock", "k", "--", "true")
@@ -473,7 +463,7 @@ func TestLockThatIsTaken(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, counters, seen.Quorum)
-	w.answered("inspect", "k").expect(exitDone, `"k" is held`, `of "holder": on `)
+	w.answered("inspect", "k").expect(exitDone, `"k" is held`, `of owner "holder", note "": on `)
 
 	// One waiter is told to end.
 	require.NoError(t, told.cmd.Process.Signal(syscall.SIGTERM))
@@ -482,19 +472,6 @@ func TestLockThatIsTaken(t *testing.T) {
 	require.NoError(t, holder.stdin.Close())
 	holder.wait().expect(1) // what read says at the end
 	waiter.wait().expect(exitDone, "ran")
-}
-
-// A redlockctl that waits for the lock under which it was started says so.
-func TestLockInsideItself(t *testing.T) {
-	w := newWorld(t)
-	nested := w.prepare("lock", "-wait", "10s", "k", "--", "echo", "ran").cmd.Args[1:]
-	for _, outer := range [][]string{{"lock", "other", "k"}, {"elect", "k"}} {
-		w.run(outer[0], append(append(outer[1:], "--", os.Args[0]), nested...)...).
-			expect(exitTaken, `waiting for "k", under which this process was started`)
-	}
-	nested = w.prepare("lock", "inner", "--", "echo", "ran").cmd.Args[1:]
-	inner := w.run("lock", append([]string{"k", "--", os.Args[0]}, nested...)...).expect(exitDone, "ran")
-	assert.NotContains(t, inner.stderr, "waiting")
 }
 
 // sleeper is a process that says its ID when signals end it.
@@ -600,22 +577,6 @@ func TestStderrThatNobodyReads(t *testing.T) {
 				return
 			}
 		})
-	}
-}
-
-// A command is killed before the lease's end, and has a grace period, however short -grace is.
-func TestPeriods(t *testing.T) {
-	t.Parallel()
-	const ttl = 10 * time.Second
-	for given, want := range map[time.Duration][2]time.Duration{
-		0:                      {100 * time.Millisecond, 100 * time.Millisecond}, // no SIGTERM
-		10 * time.Millisecond:  {110 * time.Millisecond, 100 * time.Millisecond},
-		150 * time.Millisecond: {200 * time.Millisecond, 100 * time.Millisecond},
-		time.Second:            {time.Second, 100 * time.Millisecond},
-		5 * time.Second:        {5 * time.Second, 500 * time.Millisecond},
-	} {
-		grace, margin := periods(given, ttl)
-		assert.Equal(t, want, [2]time.Duration{grace, margin}, "%v", given)
 	}
 }
 
@@ -793,7 +754,9 @@ func TestVerifyChecksRights(t *testing.T) {
 	}
 	var seen verified
 	require.NoError(t, json.Unmarshal([]byte(verify("+incr", "-json").expect(exitNoQuorum).stdout), &seen))
-	assert.Equal(t, [][]string{{"+incr"}, {"+incr"}, {}}, [][]string{seen.Servers[0].MissingRights, seen.Servers[1].MissingRights, seen.Servers[2].MissingRights})
+	for i, want := range []string{"allow it +incr", "allow it +incr", "[]"} {
+		assert.Contains(t, fmt.Sprint(seen.Servers[i].Errors), want)
+	}
 	w.run("verify", "-key", "{k}").expect(exitUsage, "braces")
 }
 
@@ -843,8 +806,8 @@ func TestValuesOfLocks(t *testing.T) {
 		_, err := choose(value, value)
 		require.ErrorContains(t, err, "something else uses the key")
 	}
-	_, err := choose(random[:8], random, random[:39]+"8")
-	require.ErrorContains(t, err, "several values begin with")
+	_, err := choose(random[:7], random)
+	require.ErrorContains(t, err, "give -value "+random[:8])
 }
 
 func TestStateOfALock(t *testing.T) {
@@ -870,7 +833,7 @@ func TestStateOfALock(t *testing.T) {
 	}
 }
 
-// A lock is deleted by hand only by its value, and only if nobody has extended it for MaxTTL.
+// A lock is deleted by hand only by its value, and only if it lives for too long.
 func TestRelease(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
@@ -898,7 +861,7 @@ func TestRelease(t *testing.T) {
 	all.Go(func() { // its holder extends it
 		lease, value := take("live")
 		lease.KeepAlive()
-		w.run("release", "-value", value, "live").expect(exitRefused, "its holder is at work")
+		w.run("release", "-value", value, "live").expect(exitRefused, "unless its holder is at work")
 		// By force it is deleted nevertheless, and the holder finds out.
 		w.run("release", "-force", "live").expect(exitRefused, "-value "+value[:8])
 		w.run("release", "-force", "-value", value[:8], "live").expect(exitDone, "deleted on")
@@ -907,7 +870,7 @@ func TestRelease(t *testing.T) {
 	all.Go(func() { // it expires meanwhile
 		_, value := take("dying")
 		w.each("SET", "dying", value, "PX", "8000") // longer than a busy machine takes to look
-		w.run("release", "-max-ttl", "20s", "-value", value[:8], "dying").expect(exitDone, "nothing was deleted: the value is on no server any more")
+		w.run("release", "-max-ttl", "10s", "-value", value[:8], "dying").expect(exitDone, "nothing was deleted: the value is on no server any more")
 	})
 	all.Go(func() { // it is no lock
 		w.each("SET", "foreign", "somebody's data")
@@ -916,7 +879,7 @@ func TestRelease(t *testing.T) {
 	})
 }
 
-// A release watches for long enough, also with a MaxTTL that is shorter than that of the clients.
+// A release waits for long enough, also with a MaxTTL that is shorter than that of the clients.
 func TestLongestMaxTTL(t *testing.T) {
 	t.Parallel()
 	found := quorum.Inspection{Runs: []wire.Run{"", "abc", wire.MarkOf("r", "1", "prod@7 N=3 Q=2 MaxTTL=30s")}}
@@ -925,21 +888,20 @@ func TestLongestMaxTTL(t *testing.T) {
 	}
 }
 
-// Answers that come late are no extension, and hide none for long.
-func TestExtended(t *testing.T) {
-	const sec = time.Second
-	for name, test := range map[string]struct {
-		remaining, least, most time.Duration
-		extended               bool
-	}{
-		"at once":                    {25 * sec, 5 * sec, 5 * sec, false},
-		"late answers":               {22 * sec, 5 * sec, 9 * sec, false},
-		"extended":                   {29 * sec, 5 * sec, 5 * sec, true},
-		"extended, and late answers": {29 * sec, 5 * sec, 9 * sec, true},
-		"its clock was set forward":  {15 * sec, 5 * sec, 9 * sec, true},
-	} {
-		before, now := wire.Vote{Outcome: wire.Refused, Holder: "v", Remaining: 30 * sec}, wire.Vote{Outcome: wire.Refused, Holder: "v", Remaining: test.remaining}
-		assert.Equal(t, test.extended, extended(before, now, "v", test.least, test.most) != "", name)
+// A key that its holder extends lives for no longer than MaxTTL.
+func TestStuck(t *testing.T) {
+	t.Parallel()
+	on := func(remaining ...time.Duration) (found quorum.Inspection) {
+		for _, left := range remaining {
+			found.Votes = append(found.Votes, quorum.Ballot{Vote: wire.Vote{Outcome: wire.Refused, Holder: "v", Remaining: left}})
+		}
+		found.Votes = append(found.Votes, quorum.Ballot{Vote: wire.Vote{Outcome: wire.Failed}})
+		return found
+	}
+	require.NoError(t, stuck(on(wire.NoExpiry, time.Hour), "v", time.Minute))
+	require.NoError(t, stuck(on(time.Second), "another", time.Minute))
+	for _, found := range []quorum.Inspection{on(time.Minute), on(wire.NoExpiry, 20*time.Second)} {
+		require.ErrorContains(t, stuck(found, "v", time.Minute), "unless its holder is at work and extends it")
 	}
 }
 
@@ -947,7 +909,7 @@ func TestExtended(t *testing.T) {
 func TestReleaseWithASilentServer(t *testing.T) {
 	w := newWorld(t)
 	value := strings.Repeat("0123456789", 4)
-	w.servers[0].MustAsk("SET", "k", value)
+	w.servers[0].MustAsk("SET", "k", value) // for ever
 	r := w.prepare("release", "-timeout", "1s", "-value", value, "k")
 	reader := pipeInto(t, r, true)
 	r.begin()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,9 +41,9 @@ type options struct {
 	ttl, grace time.Duration // what runs a command
 	owner      string
 
-	wait       time.Duration // lock
-	try, quiet bool
-	places     int
+	wait   time.Duration // lock
+	try    bool
+	places uint
 
 	slot          time.Time // once
 	every, window time.Duration
@@ -57,10 +58,9 @@ type options struct {
 // newFlags are the flags of a command. Each says its environment variable.
 func (c command) newFlags(o *options) *flag.FlagSet {
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // an error is reported once, see wrongValue
-	o.maxTTL = 30 * time.Second
+	flags.SetOutput(io.Discard) // an error is reported once
 	flags.StringVar(&o.servers, "servers", "", "the servers' `URLs`, separated by commas")
-	timeVar(flags, &o.maxTTL, "max-ttl", "MaxTTL, as your programs have it")
+	timeVar(flags, &o.maxTTL, "max-ttl", "MaxTTL, as your programs have it (default 30s)")
 	flags.IntVar(&o.quorum, "quorum", 0, "how many servers make a `quorum`, if more than a majority")
 	flags.Func("set", "the set's `NAME@VERSION`, as your programs have it in Set", o.parseSet)
 	flags.StringVar(&o.ca, "ca", "", "a PEM `file` with the CA of the servers' certificates, for rediss://")
@@ -75,22 +75,14 @@ func jsonFlag(flags *flag.FlagSet, o *options) {
 	flags.BoolVar(&o.json, "json", false, "print JSON for programs")
 }
 
-// timeFlag is a flag's time. Without the flag it is 0, or its default.
-type timeFlag time.Duration
-
+// timeVar defines a flag for a time. Without the flag it is 0.
 func timeVar(flags *flag.FlagSet, d *time.Duration, name, usage string) {
-	flags.Var((*timeFlag)(d), name, usage)
-}
-
-func (t *timeFlag) String() string { return time.Duration(*t).String() }
-
-func (t *timeFlag) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return errors.New("want a time above 0 with its unit, such as 10s")
-	}
-	*t = timeFlag(d)
-	return nil
+	flags.Func(name, usage, func(text string) (err error) {
+		if *d, err = time.ParseDuration(text); err != nil || *d <= 0 {
+			return errors.New("want a time above 0 with its unit, such as 10s")
+		}
+		return nil
+	})
 }
 
 // parseSet reads the set's NAME@VERSION, of which either may be missing.
@@ -106,66 +98,35 @@ func (o *options) parseSet(text string) (err error) {
 	return nil
 }
 
-// parse reads the arguments of a command, and the environment.
+// quotedURL is a value with a URL, which may have a password, in an error of package flag.
+var quotedURL = regexp.MustCompile(`"(?:[^"\\]|\\.)*://(?:[^"\\]|\\.)*"`)
+
+// parse reads the arguments of a command, and the environment. Flags may stand before and after the keys.
 func parse(c command, args []string, s streams) (*options, error) {
 	o := &options{}
 	flags := c.newFlags(o)
 	if i := slices.Index(args, "--"); c.work && i >= 0 {
 		args, o.command = args[:i], args[i+1:]
 	}
-	err := o.readArguments(c, flags, args)
-	if errors.Is(err, flag.ErrHelp) {
-		flags.SetOutput(s.out)
-		fmt.Fprintf(s.out, "usage: redlockctl %s [flags]%s\n%s.\n", c.name, c.args, c.summary)
-		flags.PrintDefaults()
-		return nil, exitError{code: exitDone}
-	}
-	if err == nil {
-		err = readEnvironment(flags)
-	}
-	if err == nil {
-		err = o.validate(c)
-	}
-	return o, err
-}
-
-// readArguments reads flags and keys. Flags may stand before and after the keys.
-func (o *options) readArguments(c command, flags *flag.FlagSet, args []string) error {
-	for {
+	for more := true; more; {
 		err := flags.Parse(args)
-		switch {
-		case errors.Is(err, flag.ErrHelp):
-			return err
-		case err != nil:
-			return badUsage("%s; redlockctl %s -h lists the flags", wrongValue(err), c.name)
-		case flags.NArg() == 0:
-			return nil
-		case len(o.keys) == c.keys:
-			return badUsage("there are more arguments than %s takes; give servers by -servers or %s", c.name, serversEnv)
+		if errors.Is(err, flag.ErrHelp) {
+			flags.SetOutput(s.out)
+			fmt.Fprintf(s.out, "usage: redlockctl %s [flags]%s\n%s.\n", c.name, c.args, c.summary)
+			flags.PrintDefaults()
+			return nil, exitError{code: exitDone}
 		}
-		o.keys, args = append(o.keys, flags.Arg(0)), flags.Args()[1:]
-	}
-}
-
-// wrongValue is an error of package flag in this program's words. A URL, which may have a password, isn't repeated.
-func wrongValue(err error) string {
-	const ends = `" for `
-	text := err.Error()
-	i := strings.LastIndex(text, ends)
-	if i < 0 {
-		return text // it has no value
-	}
-	value := text[strings.Index(text, `"`) : i+1]
-	name, why, _ := strings.Cut(strings.TrimPrefix(text[i+len(ends):], "flag "), ": ")
-	if why == "parse error" {
-		if why = "want a whole number"; strings.Contains(text[:i], "boolean") {
-			why = "want true or false"
+		if err != nil {
+			return nil, badUsage("%s; redlockctl %s -h lists the flags", quotedURL.ReplaceAllString(err.Error(), "with a URL"), c.name)
+		}
+		if more = flags.NArg() > 0; more {
+			o.keys, args = append(o.keys, flags.Arg(0)), flags.Args()[1:]
 		}
 	}
-	if strings.Contains(value, "://") {
-		return name + ": " + why
+	if err := readEnvironment(flags); err != nil {
+		return nil, err
 	}
-	return fmt.Sprintf("%s is %s: %s", name, value, why)
+	return o, o.validate(c)
 }
 
 // readEnvironment sets the flags that the command line doesn't have.
@@ -178,7 +139,7 @@ func readEnvironment(flags *flag.FlagSet) (err error) {
 			return
 		}
 		if wrong := flags.Set(f.Name, value); wrong != nil {
-			err = badUsage("%s", wrongValue(fmt.Errorf("invalid value %q for flag %s: %w", value, envOf(f.Name), wrong)))
+			err = badUsage("%s: %w", envOf(f.Name), wrong)
 		}
 	})
 	return err
@@ -186,6 +147,10 @@ func readEnvironment(flags *flag.FlagSet) (err error) {
 
 // validate checks what package quorum doesn't, and sets what a command needs.
 func (o *options) validate(c command) error {
+	o.maxTTL = cmp.Or(o.maxTTL, 30*time.Second)
+	if len(o.keys) > c.keys {
+		return badUsage("there are more arguments than %s takes; give servers by -servers or %s", c.name, serversEnv)
+	}
 	for _, key := range slices.Concat(o.keys, o.rightsTo) {
 		if strings.Contains(key, "://") {
 			return badUsage("the key is a URL; give servers by -servers or %s", serversEnv)
@@ -201,13 +166,11 @@ func (o *options) validate(c command) error {
 		return nil
 	case len(o.command) == 0:
 		return badUsage("the command is missing, as in redlockctl %s report -- ./report.sh", c.name)
-	case o.ttl > o.maxTTL: // a longer MaxTTL would have all clients wait longer after a restart
-		return badUsage("-ttl is %v, want at most -max-ttl, %v; leave -ttl out: the lease is extended while the command runs", o.ttl, o.maxTTL)
 	}
 	o.ttl = cmp.Or(o.ttl, 10*time.Second)
 	o.grace = cmp.Or(o.grace, o.ttl/3)
-	if o.grace > o.ttl/2 {
-		return badUsage("-grace is %v, want at most half of -ttl, %v: a lease that is extended in time has more than that left", o.grace, o.ttl/2)
+	if o.grace < o.ttl/50 || o.grace > o.ttl/2 {
+		return badUsage("-grace is %v, want %v to %v, half of -ttl: a lease that is extended in time has more than that left", o.grace, o.ttl/50, o.ttl/2)
 	}
 	return nil
 }

@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -22,17 +20,6 @@ func show(w io.Writer, report interface{ print(w io.Writer) }, asJSON bool) erro
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	report.print(out)
 	return out.Flush()
-}
-
-// list makes JSON write an empty list as [].
-func list(texts []string) []string { return append([]string{}, texts...) }
-
-// textsOf are the texts of an error and of those that it joins.
-func textsOf(err error) []string {
-	if err == nil {
-		return []string{}
-	}
-	return strings.Split(quorum.Redact(err.Error()), "\n")
 }
 
 // ms is a time in milliseconds, -1 for that of a key that never expires.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redquorum/redlock/instance"
@@ -22,26 +21,20 @@ type verified struct {
 	Quorum  int              `json:"quorum"`
 	MayVote int              `json:"may_vote"` // servers whose votes count
 	Servers []verifiedServer `json:"servers"`
-	Notes   []string         `json:"notes"`
+	Notes   []string         `json:"notes,omitempty"`
 }
 
 type verifiedServer struct {
 	Name             string   `json:"name"`
 	Votes            bool     `json:"votes"` // its votes count, whatever is wrong
-	Errors           []string `json:"errors"`
-	Notes            []string `json:"notes"`
+	Errors           []string `json:"errors,omitempty"`
+	Notes            []string `json:"notes,omitempty"`
 	Latency          float64  `json:"latency_ms"`
 	Software         string   `json:"software"`
 	Version          string   `json:"version"`
-	Role             string   `json:"role"`
 	Persistence      string   `json:"persistence"`
-	Eviction         string   `json:"eviction"`
 	ClockOffset      float64  `json:"clock_offset_ms"`
 	ClockUncertainty float64  `json:"clock_uncertainty_ms"`
-	QuarantineReason string   `json:"quarantine_reason,omitempty"`
-	QuarantineLeft   float64  `json:"quarantine_left_ms"`
-	Hidden           []string `json:"hidden"`
-	MissingRights    []string `json:"missing_rights"` // as an ACL has them
 }
 
 func verifyFlags(flags *flag.FlagSet, o *options) {
@@ -57,42 +50,44 @@ func runVerify(ctx context.Context, c *client, o *options, s streams) error {
 	if report.Instances == nil {
 		return err
 	}
-	v := verified{Quorum: c.Config().Quorum, Notes: list(report.Notes), OK: true}
-	for _, r := range report.Instances {
-		v.Servers = append(v.Servers, verifiedOf(r, c.Config().Set))
-	}
-	c.checkRights(ctx, report, &v, o.rightsTo)
-	if n := len(v.Servers); n%2 == 0 && v.Quorum == n/2+1 {
-		v.Notes = append(v.Notes, fmt.Sprintf("%d servers survive no more failures than %d, and fail more often; use an odd number", n, n-1))
-	}
-	for _, one := range v.Servers {
+	v := verified{Quorum: c.Config().Quorum, Notes: report.Notes, OK: err == nil}
+	ctx, cancel := context.WithTimeout(ctx, max(c.Config().InstanceTimeout, 2*time.Second))
+	defer cancel()
+	for i, r := range report.Instances {
+		one := verifiedOf(r, c.Config().Set)
+		one.checkRights(ctx, r, c.servers.Members()[i], o.rightsTo)
 		if v.OK = v.OK && len(one.Errors) == 0; one.Votes {
 			v.MayVote++
 		}
+		v.Servers = append(v.Servers, one)
+	}
+	if len(o.rightsTo) == 0 {
+		v.Notes = append(v.Notes, "the rights to the locks' keys were not checked; -key orders:42 checks those to one")
+	}
+	if n := len(v.Servers); n%2 == 0 && v.Quorum == n/2+1 {
+		v.Notes = append(v.Notes, fmt.Sprintf("%d servers survive no more failures than %d, and fail more often; use an odd number", n, n-1))
 	}
 	if err := show(s.out, v, o.json); err != nil {
 		return err
 	}
 	switch {
-	case v.OK && err == nil:
+	case v.OK:
 		return nil
 	case v.MayVote >= v.Quorum:
 		return exitError{code: exitUnfit}
-	default:
-		return exitError{code: exitNoQuorum}
 	}
+	return exitError{code: exitNoQuorum}
 }
 
 // verifiedOf takes in what was found of a server. Other clients may have another set, which a looker doesn't compare.
 func verifiedOf(r quorum.InstanceReport, mine quorum.Set) verifiedServer {
 	one := verifiedServer{
-		Name: r.Name, Votes: votes(r.Err), Errors: textsOf(r.Err), Notes: list(r.Notes), Latency: ms(r.Latency),
-		Software: r.Identity.Server, Version: r.Identity.Version, Role: r.Identity.Role,
-		Persistence: r.Identity.Persistence, Eviction: r.Identity.Eviction, Hidden: list(r.Identity.Hidden),
-		ClockOffset: ms(r.ClockOffset), ClockUncertainty: ms(r.ClockUncertainty), MissingRights: []string{},
+		Name: r.Name, Votes: votes(r.Err), Notes: r.Notes, Latency: ms(r.Latency),
+		Software: r.Identity.Server, Version: r.Identity.Version, Persistence: r.Identity.Persistence,
+		ClockOffset: ms(r.ClockOffset), ClockUncertainty: ms(r.ClockUncertainty),
 	}
-	if q := r.Quarantine; q != nil {
-		one.QuarantineReason, one.QuarantineLeft = q.Reason.String(), ms(q.Remaining)
+	if r.Err != nil {
+		one.Errors = strings.Split(quorum.Redact(r.Err.Error()), "\n")
 	}
 	if theirs := r.Identity.Mark.Set(); theirs != "" && theirs != mine.String() {
 		mismatch := &wire.SetMismatchError{Mine: mine, Theirs: theirs}
@@ -110,36 +105,19 @@ func votes(err error) bool {
 	return err == nil || errors.Is(err, quorum.ErrEviction) || errors.Is(err, quorum.ErrHidden)
 }
 
-// checkRights asks each server that answered which rights the user lacks.
-func (c *client) checkRights(ctx context.Context, report quorum.Report, v *verified, keys []string) {
-	ctx, cancel := context.WithTimeout(ctx, max(c.Config().InstanceTimeout, 2*time.Second))
-	defer cancel()
-	var all sync.WaitGroup
-	for i, server := range c.servers.Members() {
-		probed, one := report.Instances[i], &v.Servers[i]
-		refused := errors.Is(probed.Err, instance.ErrPermission) || errors.Is(probed.Err, instance.ErrCommand)
-		if probed.Err != nil && probed.Identity.RunID == "" && !refused {
-			continue // it didn't answer
-		}
-		all.Go(func() {
-			rights, err := server.Rights(ctx, keys...)
-			if err != nil {
-				one.Errors = append(one.Errors, "its rights can't be checked: "+quorum.Redact(err.Error()))
-				return
-			}
-			one.lacks(rights, errors.Is(probed.Err, instance.ErrPermission))
-		})
+// checkRights asks a server that answered which rights the user lacks.
+func (one *verifiedServer) checkRights(ctx context.Context, r quorum.InstanceReport, server *instance.Redis, keys []string) {
+	denied := errors.Is(r.Err, instance.ErrPermission)
+	if r.Err != nil && r.Identity.RunID == "" && !denied && !errors.Is(r.Err, instance.ErrCommand) {
+		return // it didn't answer
 	}
-	all.Wait()
-	if len(keys) == 0 {
-		v.Notes = append(v.Notes, "the rights to the locks' keys were not checked; -key orders:42 checks those to one")
+	rights, err := server.Rights(ctx, keys...)
+	if err != nil {
+		one.Errors = append(one.Errors, "its rights can't be checked: "+quorum.Redact(err.Error()))
+		return
 	}
-}
-
-// lacks takes in the missing rights. said: the errors have one of them already, without its name in an ACL.
-func (one *verifiedServer) lacks(rights instance.Rights, said bool) {
-	if one.MissingRights = list(rights.Missing); len(rights.Missing) > 0 {
-		if said {
+	if len(rights.Missing) > 0 {
+		if denied { // the error is about one of them, without its name in an ACL
 			one.Errors = nil
 		}
 		one.Errors = append(one.Errors, "its user lacks rights that a lock needs; allow it "+strings.Join(rights.Missing, " "))

@@ -64,7 +64,7 @@ var policy = map[string][]string{
 	"instance/redlock": {"instance", "quorum", "quorum/memory"},
 
 	// The operator's command, on public functions alone. Only it needs the terminal.
-	"instance/cmd/redlockctl": {"fencing", "instance", "quorum", "quorum/anyof", "quorum/election", "quorum/once", "quorum/wire", "golang.org/x/sys"},
+	"instance/cmd/redlockctl": {"instance", "quorum", "quorum/anyof", "quorum/once", "quorum/wire"},
 
 	// It starts servers and knows nothing of the protocol.
 	"instance/instancetest/redisproc": {},

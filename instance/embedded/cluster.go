@@ -13,9 +13,6 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// maxServers is the most that Start starts.
-const maxServers = 99
-
 var (
 	// ErrConfig: an argument can't be used. The message says why.
 	ErrConfig = errors.New("embedded: bad configuration")
@@ -30,21 +27,20 @@ type Cluster struct {
 	instances []*instance.Redis
 }
 
-// Start starts n empty servers, 1 to 99 of them, on free ports of
-// 127.0.0.1. An odd number is best, see quorum.New.
+// Start starts n empty servers on free ports of 127.0.0.1. An odd number is best, see quorum.New.
 //
 // Every user of this machine can connect, because there is no password. StartPiped opens no
 // port.
 func Start(n int) (*Cluster, error) { return start(n, false) }
 
-// StartPiped starts n empty servers without ports, 1 to 99 of them. Only this
+// StartPiped starts n empty servers without ports. Only this
 // Cluster's own instances and Server.Dial reach them. They work inside a testing/synctest
 // bubble, with the bubble's clock.
 func StartPiped(n int) (*Cluster, error) { return start(n, true) }
 
 func start(n int, piped bool) (*Cluster, error) {
-	if n < 1 || n > maxServers {
-		return nil, fmt.Errorf("%w: %d servers, want 1 to %d; three or five make a good quorum", ErrConfig, n, maxServers)
+	if n < 1 {
+		return nil, fmt.Errorf("%w: %d servers, want 1 or more; three or five make a good quorum", ErrConfig, n)
 	}
 	c := &Cluster{}
 	for i := range n {
@@ -98,13 +94,8 @@ func (c *Cluster) URLs() []string {
 	return urls
 }
 
-// Server returns the server of Instances()[i], nil if there is none.
-func (c *Cluster) Server(i int) *Server {
-	if i < 0 || i >= len(c.servers) {
-		return nil
-	}
-	return c.servers[i]
-}
+// Server returns the server of Instances()[i].
+func (c *Cluster) Server(i int) *Server { return c.servers[i] }
 
 // Close closes the instances and ends the servers. It returns when their goroutines have
 // ended. A second call does nothing.

@@ -18,16 +18,12 @@ type bufferedConn struct {
 	mu      sync.Mutex
 	unread  []byte
 	pumping bool
-	failed  error
 }
 
-// Write accepts all of p. An error is that of an earlier write.
+// Write accepts all of p. That the server has closed the connection shows when the client reads.
 func (c *bufferedConn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.failed != nil {
-		return 0, c.failed
-	}
 	c.unread = append(c.unread, p...)
 	if !c.pumping {
 		c.pumping = true
@@ -40,18 +36,12 @@ func (c *bufferedConn) pump() {
 	for {
 		c.mu.Lock()
 		chunk := c.unread
-		c.unread = nil
-		if len(chunk) == 0 || c.failed != nil {
-			c.pumping = false
-			c.mu.Unlock()
+		c.unread, c.pumping = nil, len(chunk) > 0
+		c.mu.Unlock()
+		if len(chunk) == 0 {
 			return
 		}
-		c.mu.Unlock()
-		if _, err := c.Conn.Write(chunk); err != nil {
-			c.mu.Lock()
-			c.failed = err
-			c.mu.Unlock()
-		}
+		_, _ = c.Conn.Write(chunk)
 	}
 }
 

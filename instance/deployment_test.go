@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -49,13 +47,11 @@ func sentinels(t testing.TB) (master, replica *instancetest.Server, watchers []*
 	var addrs []string
 	for range 3 {
 		// Not by commands: Redis 6 keeps a connection that it made before it knew the password.
-		file := filepath.Join(t.TempDir(), "sentinel.conf")
 		text := "sentinel monitor mymaster 127.0.0.1 " + port + " 2\n"
 		for name, value := range map[string]string{"down-after-milliseconds": "20000", "failover-timeout": "20000", "auth-pass": "secret"} {
 			text += "sentinel " + name + " mymaster " + value + "\n"
 		}
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		w := instancetest.Start(t, instancetest.Config{Args: []string{"--sentinel"}, ConfigFile: file})
+		w := instancetest.Start(t, instancetest.Config{Args: []string{"--sentinel"}, Conf: text})
 		watchers, addrs = append(watchers, w), append(addrs, w.Addr())
 	}
 	for _, w := range watchers {

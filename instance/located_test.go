@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +23,7 @@ func watched(t *testing.T, sentinels int) (master *instancetest.Server, watchers
 	master = instancetest.Start(t, instancetest.Config{Password: "masters"})
 	host, port, _ := net.SplitHostPort(master.Addr())
 	for range sentinels {
-		s := instancetest.Start(t, instancetest.Config{ConfigFile: filepath.Join(t.TempDir(), "sentinel.conf"), Args: []string{"--sentinel"}})
+		s := instancetest.Start(t, instancetest.Config{Args: []string{"--sentinel"}})
 		require.Equal(t, "+OK", s.MustAsk("SENTINEL", "MONITOR", "m", host, port, "1"))
 		require.Equal(t, "+OK", s.MustAsk("SENTINEL", "SET", "m", "auth-pass", "masters"))
 		watchers = append(watchers, s)
@@ -100,7 +99,7 @@ func TestMasterThatIsNoRedisIsNamed(t *testing.T) {
 			_ = conn.Close()
 		}
 	}()
-	s := instancetest.Start(t, instancetest.Config{ConfigFile: filepath.Join(t.TempDir(), "sentinel.conf"), Args: []string{"--sentinel"}})
+	s := instancetest.Start(t, instancetest.Config{Args: []string{"--sentinel"}})
 	host, port, _ := net.SplitHostPort(web.Addr().String())
 	require.Equal(t, "+OK", s.MustAsk("SENTINEL", "MONITOR", "m", host, port, "1"))
 	err = probed(t, "redis://"+s.Addr()+"?master_name=m", instance.Config{})

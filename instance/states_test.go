@@ -207,8 +207,7 @@ func infoField(info, name string) string {
 }
 
 func TestProbeSentinel(t *testing.T) {
-	dir := t.TempDir()
-	s := instancetest.Start(t, instancetest.Config{Args: []string{"--sentinel"}, ConfigFile: dir + "/sentinel.conf"})
+	s := instancetest.Start(t, instancetest.Config{Args: []string{"--sentinel"}})
 	r := open(t, s.URL(), Config{})
 	id, err := r.Probe(context.Background(), wire.Known{})
 	require.NoError(t, err)

@@ -44,9 +44,14 @@ func TestOneServiceInFront(t *testing.T) {
 	require.ErrorIs(t, err, quorum.ErrDuplicate)
 
 	// They happen to lead to three, and the fault doesn't show.
-	for i, address := range addresses {
-		address.Retarget(servers[i].Addr())
+	lead := func(shift int) {
+		for i, address := range addresses {
+			address.Cut()
+			address.Switch(servers[(i+shift)%3].Addr())
+			address.Reopen()
+		}
 	}
+	lead(0)
 	require.Eventually(t, func() bool {
 		_ = locks.Trust(t.Context())
 		_, err := locks.Verify(t.Context())
@@ -56,9 +61,7 @@ func TestOneServiceInFront(t *testing.T) {
 	require.NoError(t, err)
 
 	// New connections lead elsewhere: nothing is extended, and no other client gets the lock.
-	for i, address := range addresses {
-		address.Retarget(servers[(i+1)%3].Addr())
-	}
+	lead(1)
 	require.Error(t, lease.Extend(t.Context()))
 	require.Eventually(t, func() bool { // at first connections break
 		_, err := locks.TryAcquire(t.Context(), "orders:43")

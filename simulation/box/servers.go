@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/redquorum/redlock/instance/embedded"
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
@@ -330,7 +331,8 @@ func (s *realServer) failOver(ctx context.Context) (addr string, err error) {
 		if r == master {
 			continue
 		}
-		r.link.Retarget(master.Addr())
+		r.link.Cut()
+		r.link.Switch(master.Addr())
 		r.link.Reopen()
 		if err := until(ctx, r.inStep); err != nil {
 			return "", err
@@ -346,11 +348,18 @@ func (s *realServer) failOver(ctx context.Context) (addr string, err error) {
 	return master.Addr(), nil
 }
 
-// until is redisproc.Poll for as long as a driver's answer may take.
+// until waits until a condition is true about which no message is sent, for as long as a driver's answer may take.
 func until(ctx context.Context, is func() bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errNoAnswer)
 	defer cancel()
-	return redisproc.Poll(ctx, is)
+	for !is() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return nil
 }
 
 // embeddedServer is a server in this process.

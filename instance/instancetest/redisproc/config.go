@@ -25,11 +25,8 @@ type Config struct {
 	Env []string
 	// Password is the password that the server requires. Empty for none.
 	Password string
-	// ConfigFile is the server's configuration file. It is created empty if it is missing.
-	// Sentinel needs one.
-	ConfigFile string
-	// Unix makes it listen on a socket in its directory instead of a port.
-	Unix bool
+	// Conf is the text of the server's configuration file, in its directory. Args override it.
+	Conf string
 }
 
 // Find returns the path of the server to start, or an error that Is ErrMissing.

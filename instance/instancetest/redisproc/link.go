@@ -3,6 +3,7 @@
 package redisproc
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -23,15 +24,23 @@ const (
 
 // gate is what a Link does with the pieces in one direction.
 type gate struct {
-	holds, drops, misses  bool // misses: drops the next piece only
-	waiting, passed, lost int  // pieces that are held now, were passed on, were dropped
+	does                  fault
+	waiting, passed, lost int // pieces that are held now, were passed on, were dropped
 }
+
+type fault uint8
+
+const (
+	passes fault = iota
+	holds
+	drops
+	misses // drops the next piece only
+)
 
 // trap catches the first request for which is returns true.
 type trap struct {
-	is     func(piece []byte) bool
-	caught chan struct{} // closed when it has a piece
-	sprung bool
+	is     func(piece []byte) bool // nil when it has caught one
+	caught chan struct{}           // closed then
 	freed  bool
 }
 
@@ -46,7 +55,8 @@ type Link struct {
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	conns   map[net.Conn]struct{}
+	live    context.Context // of the connections
+	hangUp  context.CancelFunc
 	refuses bool // new connections
 	closed  bool
 	target  string
@@ -61,8 +71,9 @@ func NewLink(target string) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redisproc: a link to %s: %w", target, err)
 	}
-	l := &Link{listener: listener, target: target, conns: map[net.Conn]struct{}{}}
+	l := &Link{listener: listener, target: target}
 	l.changed = sync.NewCond(&l.mu)
+	l.live, l.hangUp = context.WithCancel(context.Background())
 	l.all.Go(l.accept)
 	return l, nil
 }
@@ -82,16 +93,14 @@ func (l *Link) do(change func()) {
 // late, and the first bytes of a connection wait for another round trip.
 func (l *Link) Far(roundTrip time.Duration) { l.do(func() { l.trip = roundTrip }) }
 
-// Hold holds back what goes in one direction, in order, until Reopen or Drop.
-func (l *Link) Hold(way direction) { l.do(func() { l.gates[way].holds = true }) }
+// Hold holds back what goes in one direction, in order, until Reopen or another fault.
+func (l *Link) Hold(way direction) { l.do(func() { l.gates[way].does = holds }) }
 
 // Drop drops everything in one direction, also what was held, until Reopen.
-func (l *Link) Drop(way direction) {
-	l.do(func() { l.gates[way].holds, l.gates[way].drops = false, true })
-}
+func (l *Link) Drop(way direction) { l.do(func() { l.gates[way].does = drops }) }
 
 // Miss drops the next piece in one direction, and no other.
-func (l *Link) Miss(way direction) { l.do(func() { l.gates[way].misses = true }) }
+func (l *Link) Miss(way direction) { l.do(func() { l.gates[way].does = misses }) }
 
 // Trap catches the first request for which is returns true, and holds back what follows on
 // its connection. It closes the channel when it has caught one. is gets the bytes as they are
@@ -116,6 +125,7 @@ func (l *Link) Cut() {
 	l.do(func() {
 		l.refuses = true
 		l.hangUp()
+		l.live, l.hangUp = context.WithCancel(context.Background())
 	})
 }
 
@@ -124,29 +134,14 @@ func (l *Link) Reopen() {
 	l.do(func() {
 		l.refuses = l.closed
 		for i := range l.gates {
-			l.gates[i].holds, l.gates[i].drops, l.gates[i].misses = false, false, false
+			l.gates[i].does = passes
 		}
 	})
 }
 
-// Switch leads new connections to another server. Existing ones stay with the old one, as
+// Switch leads new connections to another server. Existing ones stay with the old one until Cut, as
 // when an address is moved while both servers run.
 func (l *Link) Switch(target string) { l.do(func() { l.target = target }) }
-
-// Retarget closes all connections and leads new ones to another server.
-func (l *Link) Retarget(target string) {
-	l.do(func() {
-		l.target = target
-		l.hangUp()
-	})
-}
-
-// hangUp closes all connections. The caller holds mu.
-func (l *Link) hangUp() {
-	for conn := range l.conns {
-		_ = conn.Close()
-	}
-}
 
 // Waiting returns how many pieces that way are held now.
 func (l *Link) Waiting(way direction) int {
@@ -182,43 +177,26 @@ func (l *Link) accept() {
 			return // closed
 		}
 		l.mu.Lock()
-		target, trip := l.target, l.trip
-		l.mu.Unlock()
-		if l.keep(client, target) {
-			l.all.Go(func() { l.serve(client, target, trip) })
+		if live, target, trip := l.live, l.target, l.trip; !l.refuses {
+			l.all.Go(func() { l.serve(live, client, target, trip) })
+		} else {
+			_ = client.Close()
 		}
+		l.mu.Unlock()
 	}
 }
 
-// keep records a connection for hangUp. It closes it if connections are refused, or if it leads to an earlier target.
-func (l *Link) keep(conn net.Conn, target string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.refuses || target != l.target {
-		_ = conn.Close()
-		return false
-	}
-	l.conns[conn] = struct{}{}
-	return true
-}
-
-// drop closes a connection.
-func (l *Link) drop(conn net.Conn) {
-	_ = conn.Close()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.conns, conn)
-}
-
-// serve carries one connection until it ends.
-func (l *Link) serve(client net.Conn, target string, trip time.Duration) {
-	defer l.drop(client)
+// serve carries one connection until it ends, or is cut.
+func (l *Link) serve(live context.Context, client net.Conn, target string, trip time.Duration) {
+	defer func() { _ = client.Close() }()
+	defer context.AfterFunc(live, func() { _ = client.Close() })()
 	time.Sleep(trip)
 	server, err := net.Dial("tcp", target)
-	if err != nil || !l.keep(server, target) {
+	if err != nil {
 		return
 	}
-	defer l.drop(server)
+	defer func() { _ = server.Close() }()
+	defer context.AfterFunc(live, func() { _ = server.Close() })()
 	var both sync.WaitGroup
 	both.Go(func() {
 		l.carry(Requests, server, client, trip/2)
@@ -236,7 +214,7 @@ func (l *Link) carry(way direction, to io.Writer, from io.Reader, late time.Dura
 	piece := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(piece)
-		if n > 0 && l.passes(way, piece[:n]) {
+		if n > 0 && l.lets(way, piece[:n]) {
 			time.Sleep(late)
 			if _, failed := to.Write(piece[:n]); failed != nil {
 				return
@@ -249,12 +227,12 @@ func (l *Link) carry(way direction, to io.Writer, from io.Reader, late time.Dura
 	}
 }
 
-// passes waits while a piece is in the trap or held at its gate, and reports whether it is passed on then.
-func (l *Link) passes(way direction, piece []byte) bool {
+// lets waits while a piece is in the trap or held at its gate, and reports whether it is passed on then.
+func (l *Link) lets(way direction, piece []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if t := l.trap; way == Requests && t != nil && !t.sprung && t.is(piece) {
-		t.sprung = true
+	if t := l.trap; way == Requests && t != nil && t.is != nil && t.is(piece) {
+		t.is = nil
 		close(t.caught)
 		for !t.freed && !l.closed {
 			l.changed.Wait()
@@ -262,14 +240,15 @@ func (l *Link) passes(way direction, piece []byte) bool {
 	}
 	g := &l.gates[way]
 	g.waiting++
-	for g.holds && !l.closed {
+	for g.does == holds && !l.closed {
 		l.changed.Wait()
 	}
 	g.waiting--
-	if g.drops || g.misses || l.closed {
-		g.misses = false
-		g.lost++
-		return false
+	if g.does == passes && !l.closed {
+		return true
 	}
-	return true
+	if g.lost++; g.does == misses {
+		g.does = passes
+	}
+	return false
 }

@@ -3,6 +3,7 @@
 package redisproc
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -24,32 +25,18 @@ func Reserve() (addr string, release func(), err error) {
 	}
 	syscall.ForkLock.RUnlock()
 	if err != nil {
-		return "", nil, os.NewSyscallError("socket", err)
+		return "", func() {}, os.NewSyscallError("socket", err)
 	}
-	release = func() { _ = syscall.Close(fd) }
-	port, err := bindAny(fd)
-	if err != nil {
+	file := os.NewFile(uintptr(fd), "port")
+	release = func() { _ = file.Close() }
+	err = errors.Join(syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1),
+		syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	at, failed := syscall.Getsockname(fd)
+	if err = errors.Join(err, failed); err != nil || runtime.GOOS != "linux" {
 		release()
-		return "", nil, fmt.Errorf("redisproc: looking for a free port: %w", err)
 	}
-	if runtime.GOOS != "linux" {
-		release()
-		release = func() {}
-	}
-	return fmt.Sprintf("127.0.0.1:%d", port), release, nil
-}
-
-// bindAny binds a socket to a port and doesn't listen.
-func bindAny(fd int) (port int, err error) {
-	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
-		return 0, os.NewSyscallError("setsockopt", err)
-	}
-	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		return 0, os.NewSyscallError("bind", err)
-	}
-	at, err := syscall.Getsockname(fd)
 	if err != nil {
-		return 0, os.NewSyscallError("getsockname", err)
+		return "", func() {}, fmt.Errorf("redisproc: looking for a free port: %w", err)
 	}
-	return at.(*syscall.SockaddrInet4).Port, nil
+	return fmt.Sprintf("127.0.0.1:%d", at.(*syscall.SockaddrInet4).Port), release, nil
 }

@@ -5,6 +5,8 @@ package redisproc
 import (
 	"errors"
 	"net"
+	"os"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"testing"
@@ -55,6 +57,7 @@ func TestAddressOfAnotherServer(t *testing.T) {
 	before, err := other.Info("run_id")
 	require.NoError(t, err)
 	s := &Server{cfg: other.cfg, binary: other.binary, dir: t.TempDir(), addr: other.Addr(), release: func() {}}
+	require.NoError(t, os.WriteFile(filepath.Join(s.dir, confFile), nil, 0o600))
 	require.ErrorContains(t, s.Restart(t.Context()), "Address already in use")
 	require.NoError(t, s.Close())
 	after, err := other.Info("run_id")

@@ -3,7 +3,6 @@
 package redisproc
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -21,8 +20,7 @@ type Process struct {
 	// Exited is closed when it has ended.
 	Exited <-chan struct{}
 
-	cmd    *exec.Cmd
-	target int // of signals
+	cmd *exec.Cmd
 }
 
 // diesWithParent makes the kernel end a child process when the process that started it dies without
@@ -40,38 +38,28 @@ func StartProcess(cmd *exec.Cmd) (*Process, error) {
 		return nil, err
 	}
 	exited := make(chan struct{})
-	p := &Process{exited, cmd, cmd.Process.Pid}
-	if cmd.SysProcAttr.Setpgid {
-		p.target = -p.target
-	}
 	go func() {
 		_ = cmd.Wait()
 		close(exited)
-		if p.target < 0 { // what it started and left behind
-			_ = syscall.Kill(p.target, syscall.SIGKILL)
+		if cmd.SysProcAttr.Setpgid { // what it started and left behind
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		}
 	}()
-	return p, nil
+	return &Process{exited, cmd}, nil
 }
 
 // State says how it ended. It must have ended.
 func (p *Process) State() string { return p.cmd.ProcessState.String() }
 
-func (p *Process) ended() bool {
-	select {
-	case <-p.Exited:
-		return true
-	default:
-		return false
-	}
-}
-
 // signal fails if it has ended.
 func (p *Process) signal(sig syscall.Signal) error {
-	if p.ended() {
-		return os.ErrProcessDone
+	if !p.cmd.SysProcAttr.Setpgid {
+		return p.cmd.Process.Signal(sig)
 	}
-	return syscall.Kill(p.target, sig)
+	if err := p.cmd.Process.Signal(syscall.Signal(0)); err != nil {
+		return err
+	}
+	return syscall.Kill(-p.cmd.Process.Pid, sig)
 }
 
 // Pause stops it (SIGSTOP), and returns when it has stopped.
@@ -102,41 +90,19 @@ func (p *Process) End(sig syscall.Signal, limit time.Duration) {
 // AwaitStop waits until a process has come to a stop after a SIGSTOP, or is gone. It reports
 // whether it has stopped.
 func AwaitStop(pid int) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	state := ""
-	err := Poll(ctx, func() bool {
-		state = stateOf(pid)
-		return strings.Contains("TZX", state)
-	})
-	return err == nil && state == "T"
-}
-
-// stateOf is a process's state, as Linux has it: T if it is stopped, Z or X if it has ended, "" if it is gone.
-// Elsewhere it is T, by the kernel's word: a signal that was sent is delivered before the process runs on.
-func stateOf(pid int) string {
 	if runtime.GOOS != "linux" {
-		return "T"
+		return true // a signal that was sent is delivered before the process runs on
 	}
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // without the file it is gone
-	// The state follows the name, which is in parentheses.
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	state, _, _ := strings.Cut(rest, " ")
-	return state
-}
-
-// Poll waits until a condition is true about which no message is sent.
-func Poll(ctx context.Context, is func() bool) error {
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
+	state := ""
+	for end := time.Now().Add(startTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // without the file it is gone
+		_, rest, _ := strings.Cut(string(stat), ") ")             // the state follows the name
+		// T if it is stopped, Z or X if it has ended.
+		if state, _, _ = strings.Cut(rest, " "); strings.Contains("TZX", state) {
+			break
 		}
 	}
-	return nil
+	return state == "T"
 }
 
 // maxOutput limits what is kept of a process's output, in bytes.
@@ -151,10 +117,8 @@ type Output struct {
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.text) > maxOutput {
-		o.text = append([]byte(nil), o.text[len(o.text)-maxOutput/2:]...)
-	}
 	o.text = append(o.text, p...)
+	o.text = o.text[max(0, len(o.text)-maxOutput):]
 	return len(p), nil
 }
 

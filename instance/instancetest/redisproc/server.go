@@ -17,16 +17,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 )
 
-// startTimeout limits a server's start, with the loading of its data, and its end, on a busy
-// machine.
+// startTimeout limits a server's start, with the loading of its data, its end, and its reply to a
+// command, on a busy machine.
 const startTimeout = 20 * time.Second
+
+// confFile is in a server's directory.
+const confFile = "redis.conf"
 
 // Server is a server process. Its methods may be called from several goroutines.
 type Server struct {
@@ -39,7 +41,6 @@ type Server struct {
 
 	mu      sync.Mutex
 	process *Process // nil while it doesn't run
-	closed  bool
 }
 
 // Start starts a server and returns when it answers. ctx limits only the start. The error Is
@@ -50,13 +51,17 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "redis")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, confFile), []byte(cfg.Conf), 0o600)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("redisproc: making the server's directory: %w", err)
 	}
 	s := &Server{cfg: cfg, binary: path, dir: dir, release: func() {}}
 	// The port of a node's cluster bus isn't reserved, and may be too high. Outside of Linux no port is reserved.
 	for range 10 {
-		if err = s.choose(); err == nil {
+		s.release()
+		if s.addr, s.release, err = Reserve(); err == nil {
 			err = s.Restart(ctx)
 		}
 		if err == nil {
@@ -68,84 +73,31 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return nil, errors.Join(err, s.Close())
 }
 
-// choose picks an address to listen on. A port stays the server's own until Close.
-func (s *Server) choose() (err error) {
-	if s.cfg.Unix {
-		s.addr = filepath.Join(s.dir, "redis.sock")
-		return nil
-	}
-	s.release()
-	if s.addr, s.release, err = Reserve(); err != nil {
-		s.release = func() {}
-	}
-	return err
-}
-
-// Addr returns host:port, or the socket's path. A restart doesn't change it.
+// Addr returns host:port. A restart doesn't change it.
 func (s *Server) Addr() string { return s.addr }
-
-// Network returns "tcp" or "unix".
-func (s *Server) Network() string {
-	if s.cfg.Unix {
-		return "unix"
-	}
-	return "tcp"
-}
 
 // URL returns the server's URL, with its password.
 func (s *Server) URL() string {
-	user := ""
 	if s.cfg.Password != "" {
-		user = ":" + s.cfg.Password + "@"
+		return "redis://:" + s.cfg.Password + "@" + s.addr
 	}
-	if s.cfg.Unix {
-		return "unix://" + user + s.addr
-	}
-	return "redis://" + user + s.addr
+	return "redis://" + s.addr
 }
 
 // Dir returns the server's working directory.
 func (s *Server) Dir() string { return s.dir }
 
-// Log returns the end of the server's output.
-func (s *Server) Log() string { return s.output.String() }
-
-func (s *Server) args() []string {
-	args := []string{"--dir", s.dir, "--save", "", "--daemonize", "no", "--bind", "127.0.0.1"}
-	if s.cfg.Unix {
-		args = append(args, "--port", "0", "--unixsocket", s.addr)
-	} else {
-		_, port, _ := net.SplitHostPort(s.addr)
-		args = append(args, "--port", port)
-	}
+func (s *Server) start() (*Process, error) {
+	_, port, _ := net.SplitHostPort(s.addr)
+	args := []string{filepath.Join(s.dir, confFile), "--dir", s.dir, "--save", "", "--daemonize", "no", "--bind", "127.0.0.1", "--port", port}
 	if s.cfg.Password != "" {
 		args = append(args, "--requirepass", s.cfg.Password)
 	}
-	args = append(args, s.cfg.Args...)
-	if s.cfg.ConfigFile != "" {
-		args = slices.Insert(args, 0, s.cfg.ConfigFile)
-	}
-	return args
-}
-
-func (s *Server) start() (*Process, error) {
-	if s.cfg.ConfigFile != "" {
-		file, err := os.OpenFile(s.cfg.ConfigFile, os.O_CREATE|os.O_RDONLY, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		_ = file.Close()
-	}
-	cmd := exec.Command(s.binary, s.args()...)
+	cmd := exec.Command(s.binary, append(args, s.cfg.Args...)...)
 	cmd.Stdout, cmd.Stderr = &s.output, &s.output
-	if len(s.cfg.Env) > 0 {
-		cmd.Env = append(os.Environ(), s.cfg.Env...)
-	}
+	cmd.Env = append(os.Environ(), s.cfg.Env...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return nil, fmt.Errorf("redisproc: %s is closed", s.addr)
-	}
 	process, err := StartProcess(cmd)
 	if err != nil {
 		return nil, fmt.Errorf("redisproc: starting %s: %w", s.binary, err)
@@ -177,29 +129,21 @@ func (s *Server) Restart(ctx context.Context) error {
 func (s *Server) ready(ctx context.Context, process *Process) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	var reply string
-	var err error
-	failed := Poll(ctx, func() bool {
-		if process.ended() {
-			return true
+	own := fmt.Sprintf("\r\nprocess_id:%d\r\n", process.cmd.Process.Pid)
+	for {
+		text, err := s.Ask("INFO")
+		own := strings.Contains(text, own) && !strings.Contains(text, "\r\nloading:1\r\n")
+		if err == nil && (own || strings.HasPrefix(text, "-")) { // a server that knows no INFO doesn't tell
+			return nil
 		}
-		reply, err = s.Ask("PING")
-		return err == nil && !strings.HasPrefix(reply, "-LOADING") && s.isProcess(process.cmd.Process.Pid)
-	})
-	switch {
-	case process.ended():
-		return fmt.Errorf("redisproc: %s ended at once:\n%s", s.binary, s.Log())
-	case failed != nil:
-		return fmt.Errorf("redisproc: %s doesn't answer (%q, %v): %w:\n%s", s.binary, reply, err, failed, s.Log())
+		select {
+		case <-process.Exited:
+			return fmt.Errorf("redisproc: %s ended at once:\n%s", s.binary, &s.output)
+		case <-ctx.Done():
+			return fmt.Errorf("redisproc: %s doesn't answer (%q, %v): %w:\n%s", s.binary, text, err, context.Cause(ctx), &s.output)
+		case <-time.After(time.Millisecond):
+		}
 	}
-	return nil
-}
-
-// isProcess reports whether the process answers at the address. A server that knows no INFO
-// doesn't tell.
-func (s *Server) isProcess(pid int) bool {
-	text, err := s.Ask("INFO", "server")
-	return err == nil && (strings.HasPrefix(text, "-") || strings.Contains(text, fmt.Sprintf("\r\nprocess_id:%d\r\n", pid)))
 }
 
 // Pause stops the process (SIGSTOP), and returns when it has stopped. The kernel still accepts
@@ -241,13 +185,7 @@ func (s *Server) end(sig syscall.Signal) {
 
 // Close kills the process and removes its directory. It cannot be started again.
 func (s *Server) Close() error {
-	s.mu.Lock()
-	again := s.closed
-	s.closed = true
-	s.mu.Unlock()
 	s.Kill()
-	if !again {
-		s.release()
-	}
+	s.release()
 	return os.RemoveAll(s.dir)
 }

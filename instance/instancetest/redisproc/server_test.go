@@ -38,7 +38,7 @@ func TestServerByErrors(t *testing.T) {
 	_, err = s.MustAsk("NOSUCHCOMMAND")
 	require.ErrorContains(t, err, "unknown command")
 	// It was written before, but may not have been read yet.
-	eventually(t, func() bool { return strings.Contains(s.Log(), "Ready to accept connections") })
+	eventually(t, func() bool { return strings.Contains(s.output.String(), "Ready to accept connections") })
 
 	require.NoError(t, s.Restart(t.Context()))
 	second, err := s.Info("run_id")
@@ -49,7 +49,7 @@ func TestServerByErrors(t *testing.T) {
 	require.ErrorContains(t, s.Pause(), "not running")
 	require.ErrorContains(t, s.Resume(), "not running")
 	require.NoError(t, s.Close())
-	require.ErrorContains(t, s.Restart(t.Context()), "closed")
+	require.ErrorContains(t, s.Restart(t.Context()), "ended at once")
 	_, err = os.Stat(s.Dir())
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -163,9 +162,7 @@ var operatorMistakes = []mistake{
 		return err
 	}},
 	{"a Sentinel in the list", "list the masters that it watches", func(m *mistakes) error {
-		return m.verify(instancetest.Start(m.t, instancetest.Config{
-			Args: []string{"--sentinel"}, ConfigFile: filepath.Join(m.t.TempDir(), "sentinel.conf"),
-		}).URL())
+		return m.verify(m.plain("--sentinel").URL())
 	}},
 	{"a node of a Redis Cluster in the list", "list independent servers", func(m *mistakes) error { return m.verify(m.plain("--cluster-enabled", "yes").URL()) }},
 	{"one server under two names", "list each server once", func(m *mistakes) error {

@@ -65,7 +65,7 @@ func (c *client) inspected(ctx context.Context, found quorum.Inspection) inspect
 		})
 	}
 	for i, ballot := range found.Votes {
-		one := inspectedServer{Name: ballot.Instance, Counter: uint64(ballot.Vote.Token)}
+		one := inspectedServer{Name: ballot.Instance, Counter: uint64(ballot.Vote.Token), Waiting: -1}
 		switch ballot.Vote.Outcome {
 		case wire.Refused:
 			one.Value, one.Remaining = short(ballot.Vote.Holder), ms(ballot.Vote.Remaining)
@@ -75,8 +75,8 @@ func (c *client) inspected(ctx context.Context, found quorum.Inspection) inspect
 		if one.Error == "" {
 			server := c.servers.Members()[i]
 			queue, err := server.Client().LRange(ctx, server.Key(instance.WaitersKey(found.Key)), 0, -1).Result() // waiters have the right to it
-			if one.Waiting = len(queue); err != nil {
-				one.Waiting = -1
+			if err == nil {
+				one.Waiting = len(queue)
 			}
 		}
 		v.Servers = append(v.Servers, one)

@@ -33,9 +33,9 @@ type job struct {
 	said sync.WaitGroup
 
 	mu       sync.Mutex
-	cmd      *exec.Cmd     // nil until it is started
-	exited   chan struct{} // closed when the command has ended
-	terminal bool          // see process_unix.go
+	cmd      *exec.Cmd       // nil until it is started
+	exited   context.Context // ends when the command has ended
+	terminal bool            // see process_unix.go
 }
 
 // runWork calls under, which has the job run under a lease. It returns the command's exit code as an error, or why
@@ -54,7 +54,7 @@ func runWork(ctx context.Context, o *options, s streams, under func(ctx context.
 		}
 	}
 	defer signal.Stop(signals)
-	j := &job{o: o, s: s, exited: make(chan struct{})}
+	j := &job{o: o, s: s}
 	j.wait, j.end = context.WithCancelCause(ctx)
 	defer j.end(nil)
 	go j.passOn(signals)
@@ -92,7 +92,7 @@ func (j *job) run(lease *quorum.Lease) error {
 	}
 	for left := lease.Validity() - j.o.grace; left > 0; left = lease.Validity() - j.o.grace {
 		select {
-		case <-j.exited:
+		case <-j.exited.Done():
 			return nil
 		case <-lease.Done():
 		// In parts, because timers stand still while the machine is suspended.
@@ -119,9 +119,11 @@ func (j *job) start(lease *quorum.Lease) error {
 		return cannotRun(err)
 	}
 	j.cmd = cmd
+	exited, end := context.WithCancel(context.Background())
+	j.exited = exited
 	go func() { // it ends with the command
 		_ = cmd.Wait() // ProcessState says how
-		close(j.exited)
+		end()
 	}()
 	return nil
 }
@@ -157,7 +159,7 @@ func (j *job) stop(lease *quorum.Lease) error {
 			j.say("the command works on, and soon without the lock on %q: it can't be ended: %v", key, err)
 			how = "worked on without the lock until it ended on its own"
 		}
-		<-j.exited
+		<-j.exited.Done()
 	}
 	if why == nil {
 		why = errors.New("no quorum of servers extended it in time")

@@ -44,11 +44,12 @@ type command struct {
 	run                 func(ctx context.Context, c *client, o *options, s streams) error
 	flags               func(flags *flag.FlagSet, o *options) // those of its own
 	keys                int                                   // how many keys it takes at most
+	all                 bool                                  // it needs none
 	work                bool                                  // it runs the command after --
 }
 
 var commands = []command{
-	{name: "verify", summary: "ask every server who it is and how it is set up, and say what is wrong", run: runVerify, flags: verifyFlags},
+	{name: "verify", args: " [KEY...]", summary: "ask every server who it is and how it is set up, and say what is wrong", run: runVerify, flags: jsonFlag, keys: wire.MaxKeys, all: true},
 	{name: "inspect", args: " KEY", summary: "say who has a lock, for how long, and how many processes wait for it", run: runInspect, flags: jsonFlag, keys: 1},
 	{name: "lock", args: " KEY... -- COMMAND [ARGS]", summary: "run a command under a lock, and exit with its status", run: runLock, flags: lockFlags, keys: wire.MaxKeys, work: true},
 	{name: "once", args: " JOB -- COMMAND [ARGS]", summary: "run a command if no other machine has begun the job of this time", run: runOnce, flags: onceFlags, keys: 1, work: true},
@@ -73,25 +74,18 @@ func run(ctx context.Context, args []string, s streams) int {
 		s.say("there is no such command; redlockctl help lists them")
 		return exitUsage
 	}
-	err := commands[i].start(ctx, args[1:], s)
+	o, err := parse(commands[i], args[1:], s)
+	if err == nil {
+		var c *client
+		if c, err = o.connect(s); err == nil {
+			err = commands[i].run(ctx, c, o, s)
+			c.close()
+		}
+	}
 	if err != nil && err.Error() != "" {
 		s.say("%s: %v", args[0], err)
 	}
 	return exitOf(err)
-}
-
-// start runs a command with its arguments.
-func (c command) start(ctx context.Context, args []string, s streams) error {
-	o, err := parse(c, args, s)
-	if err != nil {
-		return err
-	}
-	client, err := o.connect(s)
-	if err != nil {
-		return err
-	}
-	defer client.close()
-	return c.run(ctx, client, o, s)
 }
 
 func usage(w io.Writer) {

@@ -277,7 +277,7 @@ func TestBadUsage(t *testing.T) {
 		"URL 2 of 2: instance: bad server URL":                 "verify -servers redis://a,redis://" + password + "@b",
 		"no other process or command sees its locks":           "verify -servers memory://",
 		"URLs 1 and 2 are both a:6379":                         "verify -servers redis://a," + secret,
-		"more arguments than verify takes; give servers":       "verify " + secret,
+		"the key is a URL; give servers":                       "verify " + secret,
 		"which lock? Name its key":                             "inspect",
 		"the key is a URL; give servers by -servers or R":      "inspect " + secret,
 		"more arguments than inspect takes":                    "inspect k more",
@@ -305,7 +305,6 @@ func TestBadUsage(t *testing.T) {
 		"-ca: the file can't be read":                          "verify -servers rediss://a -ca redis://:" + password + "@a",
 		"or has no certificate in PEM form":                    "verify -servers rediss://a -ca /dev/null",
 		"with a URL for flag -set: want a name, @":             "verify -servers redis://a -set redis://:" + password + "@1",
-		"the key is a URL; give servers by":                    "verify -servers redis://a -key " + secret,
 	} {
 		t.Run(says, func(t *testing.T) {
 			code, out := inProcess(t, strings.Fields(args))
@@ -335,7 +334,7 @@ func TestBadUsage(t *testing.T) {
 		}
 	})
 	// Kubernetes has set one of these, and another redlockctl. A flag overrides its variable, and REDLOCK_TTL is none of verify's.
-	for name, value := range map[string]string{"REDLOCK_PORT": "tcp://10.0.0.1:6379", keyEnv: "k", tokenEnv: "7", "REDLOCK_TTL": "1h", "REDLOCK_MAX_TTL": "soon"} {
+	for name, value := range map[string]string{"REDLOCK_PORT": "tcp://10.0.0.1:6379", keyEnv: "k", tokenEnv: "7", "REDLOCK_TTL": "1h", "REDLOCK_MAX_TTL": "1ms"} {
 		t.Setenv(name, value)
 	}
 	code, out := inProcess(t, []string{"verify", "-servers", "redis://127.0.0.1:1", "-timeout", "10ms", "-max-ttl", "1m"})
@@ -343,7 +342,6 @@ func TestBadUsage(t *testing.T) {
 	// A file with the variables may have lines that end with CRLF.
 	code, out = inProcess(t, []string{"verify", "-servers", "redis://127.0.0.1:1,\r\nredis://127.0.0.1:2\r\n", "-timeout", "10ms", "-max-ttl", "1m"})
 	assert.Equal(t, exitNoQuorum, code, out)
-	assert.Contains(t, out, "note   2 servers survive no more failures than 1")
 	assert.NotContains(t, out, "URL")
 	code, out = inProcess(t, []string{"version"})
 	assert.Equal(t, exitDone, code)
@@ -433,7 +431,7 @@ func (w *world) awaitWaiters(key string, n int) (seen inspected) {
 		require.NoError(w.t, json.Unmarshal([]byte(text), &seen))
 		waiting := 0
 		for _, s := range seen.Servers {
-			waiting += s.Waiting
+			waiting += max(0, s.Waiting)
 		}
 		return waiting >= n
 	}, 2*time.Minute, 50*time.Millisecond)
@@ -734,15 +732,15 @@ func TestVerifyChecksRights(t *testing.T) {
 		as.urls = strings.ReplaceAll(w.urls, "://:", "://orders:")
 		return as.run("verify", args...)
 	}
-	key := []string{"-key", "orders:42"}
+	key := []string{"orders:42"}
 	assert.NotContains(t, verify("", key...).expect(exitDone, "3 of 3 servers may vote").stdout, "not checked")
-	verify("").expect(exitDone, "note   the rights to the locks' keys were not checked; -key orders:42")
+	verify("").expect(exitDone, "note   the rights to the locks' keys were not checked; redlockctl verify orders:42")
 	wrong := "WRONG  " + w.servers[0].Addr() + ": its user lacks rights that a lock needs; allow it "
 	for _, right := range []string{"+multi", "+incr", "+del", "+eval"} {
 		verify(right, key...).expect(exitNoQuorum, wrong+right+"\n", "1 of 3 servers may vote")
 	}
 	verify("+info", key...).expect(exitUnfit, "hides what the quarantine must know", "no permissions to run the 'info' command", "3 of 3 servers may vote")
-	verify("", "-key", "orders:42", "-key", "invoices:42").expect(exitNoQuorum, wrong+"~invoices:42 ~{invoices:42}:redlock\n", "0 of 3")
+	verify("", "orders:42", "invoices:42").expect(exitNoQuorum, wrong+"~invoices:42 ~{invoices:42}:redlock\n", "0 of 3")
 	verify("~orders:*", key...).expect(exitNoQuorum, wrong+"~orders:42\n")
 	verify("~{orders:*}:redlock", key...).expect(exitNoQuorum, wrong+"~{orders:42}:redlock\n")
 	verify("~{redlock}:served:*", key...).expect(exitUnfit, wrong+"~"+instance.MarkKey(w.servers[0].Addr())+"\n", "3 of 3 servers may vote")
@@ -757,7 +755,7 @@ func TestVerifyChecksRights(t *testing.T) {
 	for i, want := range []string{"allow it +incr", "allow it +incr", "[]"} {
 		assert.Contains(t, fmt.Sprint(seen.Servers[i].Errors), want)
 	}
-	w.run("verify", "-key", "{k}").expect(exitUsage, "braces")
+	w.run("verify", "{k}").expect(exitUsage, "braces")
 }
 
 // A command that takes no lock works with a MaxTTL of any length, and with any set. It doesn't shut out the programs,

@@ -35,8 +35,7 @@ type options struct {
 	maxTTL, timeout time.Duration
 	fixed           bool
 
-	json     bool     // verify and inspect
-	rightsTo []string // verify: keys
+	json bool // verify and inspect
 
 	ttl, grace time.Duration // what runs a command
 	owner      string
@@ -101,10 +100,18 @@ func (o *options) parseSet(text string) (err error) {
 // quotedURL is a value with a URL, which may have a password, in an error of package flag.
 var quotedURL = regexp.MustCompile(`"(?:[^"\\]|\\.)*://(?:[^"\\]|\\.)*"`)
 
-// parse reads the arguments of a command, and the environment. Flags may stand before and after the keys.
+// parse reads the environment, and the arguments of a command. Flags may stand before and after the keys.
 func parse(c command, args []string, s streams) (*options, error) {
 	o := &options{}
 	flags := c.newFlags(o)
+	var err error
+	flags.VisitAll(func(f *flag.Flag) {
+		if value := os.Getenv(envOf(f.Name)); value != "" && err == nil {
+			if err = flags.Set(f.Name, value); err != nil {
+				err = badUsage("%s: %w", envOf(f.Name), err)
+			}
+		}
+	})
 	if i := slices.Index(args, "--"); c.work && i >= 0 {
 		args, o.command = args[:i], args[i+1:]
 	}
@@ -123,26 +130,7 @@ func parse(c command, args []string, s streams) (*options, error) {
 			o.keys, args = append(o.keys, flags.Arg(0)), flags.Args()[1:]
 		}
 	}
-	if err := readEnvironment(flags); err != nil {
-		return nil, err
-	}
-	return o, o.validate(c)
-}
-
-// readEnvironment sets the flags that the command line doesn't have.
-func readEnvironment(flags *flag.FlagSet) (err error) {
-	given := map[string]bool{}
-	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	flags.VisitAll(func(f *flag.Flag) {
-		value := os.Getenv(envOf(f.Name))
-		if given[f.Name] || value == "" || err != nil {
-			return
-		}
-		if wrong := flags.Set(f.Name, value); wrong != nil {
-			err = badUsage("%s: %w", envOf(f.Name), wrong)
-		}
-	})
-	return err
+	return o, cmp.Or(err, o.validate(c))
 }
 
 // validate checks what package quorum doesn't, and sets what a command needs.
@@ -151,7 +139,7 @@ func (o *options) validate(c command) error {
 	if len(o.keys) > c.keys {
 		return badUsage("there are more arguments than %s takes; give servers by -servers or %s", c.name, serversEnv)
 	}
-	for _, key := range slices.Concat(o.keys, o.rightsTo) {
+	for _, key := range o.keys {
 		if strings.Contains(key, "://") {
 			return badUsage("the key is a URL; give servers by -servers or %s", serversEnv)
 		}
@@ -160,7 +148,7 @@ func (o *options) validate(c command) error {
 		}
 	}
 	switch {
-	case c.keys > 0 && len(o.keys) == 0:
+	case !c.all && len(o.keys) == 0:
 		return badUsage("which lock? Name its key, as in redlockctl %s orders:42", c.name)
 	case !c.work:
 		return nil

@@ -13,15 +13,7 @@ import (
 var forwarded = []os.Signal{os.Interrupt}
 
 func (*job) prepare(*exec.Cmd) {}
-
-func (j *job) remains() bool {
-	select {
-	case <-j.exited:
-		return false
-	default:
-		return true
-	}
-}
+func (j *job) remains() bool   { return j.exited.Err() == nil }
 
 // signal can only end the command by force: there is no SIGTERM here.
 func (j *job) signal(sig os.Signal) error {

@@ -26,7 +26,7 @@ const (
 
 // exits are the exit codes, for the usage text and docs/running.md.
 var exits = []struct{ codes, meaning string }{
-	{"0", "Done. After lock and once: the command ended with 0. After once also: another process has begun the job. After inspect: a client has the lock."},
+	{"0", "Done. After lock, once and elect: the command ended with 0. After once also: another process has begun the job. After inspect: a client has the lock."},
 	{"1", "verify: something is wrong, but a quorum of servers may vote. inspect: no client has the lock."},
 	{"120", "The lock is taken, and -try was given or the time of -wait is over. The command was not run."},
 	{"121", "No quorum: too few servers answered, or may vote, or the votes stayed split between clients. inspect: a client may have the lock."},
@@ -37,7 +37,7 @@ var exits = []struct{ codes, meaning string }{
 	{"126", "The command can't be run."},
 	{"127", "There is no such command."},
 	{"128+n", "Signal n ended the command, or redlockctl while it waited for the lock."},
-	{"any other", "lock and once: the command's own exit code."},
+	{"any other", "lock, once, elect: the command's own exit code."},
 }
 
 // exitError ends redlockctl with a code. Its text may be empty: then all is said.

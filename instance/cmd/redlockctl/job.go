@@ -36,6 +36,7 @@ type job struct {
 	cmd      *exec.Cmd       // nil until it is started
 	exited   context.Context // ends when the command has ended
 	terminal bool            // see process_unix.go
+	told     bool            // a signal told the command to end
 }
 
 // runWork calls under, which has the job run under a lease. It returns the command's exit code as an error, or why
@@ -74,6 +75,7 @@ func (j *job) passOn(signals <-chan os.Signal) {
 			} else if err := j.signal(sig); err != nil {
 				j.say("the command can't be sent the signal %q: %v", sig, err)
 			}
+			j.told = j.told || sig == os.Interrupt || sig == syscall.SIGTERM
 			j.mu.Unlock()
 		case <-j.wait.Done():
 			return
@@ -165,6 +167,16 @@ func (j *job) stop(lease *quorum.Lease) error {
 		why = errors.New("no quorum of servers extended it in time")
 	}
 	return exitError{exitLost, fmt.Errorf("the lease on %q could not be kept: %w; the command %s", key, why, how)}
+}
+
+// again makes the job ready to be run once more, unless it was told to end.
+func (j *job) again() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.told {
+		j.cmd = nil
+	}
+	return !j.told
 }
 
 // say doesn't wait until the text is read.

@@ -5,6 +5,7 @@
 //	redlockctl inspect orders:42                      who has the lock, for how long, and who waits?
 //	redlockctl lock report -- ./report.sh             run a command under the lock
 //	redlockctl once -every 1h report -- ./report.sh   run it on one of several machines, each hour
+//	redlockctl elect sender -- ./send.sh              run it on one of several machines at a time
 //	redlockctl release orders:42                      delete a lock by hand, after checks
 //
 // The servers are given by -servers or in the environment variable REDLOCK_SERVERS, as URLs
@@ -53,6 +54,7 @@ var commands = []command{
 	{name: "inspect", args: " KEY", summary: "say who has a lock, for how long, and how many processes wait for it", run: runInspect, flags: jsonFlag, keys: 1},
 	{name: "lock", args: " KEY... -- COMMAND [ARGS]", summary: "run a command under a lock, and exit with its status", run: runLock, flags: lockFlags, keys: wire.MaxKeys, work: true},
 	{name: "once", args: " JOB -- COMMAND [ARGS]", summary: "run a command if no other machine has begun the job of this time", run: runOnce, flags: onceFlags, keys: 1, work: true},
+	{name: "elect", args: " NAME -- COMMAND [ARGS]", summary: "run a command on one of several machines at a time, on another one if that fails", run: runElect, flags: workFlags, keys: 1, work: true},
 	{name: "release", args: " KEY", summary: "show who has a lock, and with -value delete it by hand", run: runRelease, flags: releaseFlags, keys: 1},
 }
 

@@ -290,6 +290,7 @@ func TestBadUsage(t *testing.T) {
 		"TTL is 1h0m0s, but MaxTTL is 30s":                     "lock -servers redis://a -ttl 1h k -- true",
 		"MaxTTL is 8s and":                                     "lock -servers redis://a -max-ttl 8s -ttl 5s k -- true",
 		"the command is missing, as in redlockctl lock":        "lock k true",
+		"the command is missing, as in redlockctl elect":       "elect k --",
 		"-grace is 6s, want 200ms to 5s, half of -ttl":         "lock -grace 6s k -- true",
 		"-grace is 10ms, want 200ms to 5s":                     "lock -grace 10ms k -- true", // SIGKILL needs time
 		"-n is 2000 with 1 keys, want 1 to 1024":               "lock -servers redis://a -n 2000 k -- true",

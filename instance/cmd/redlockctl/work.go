@@ -92,3 +92,26 @@ func runOnce(ctx context.Context, c *client, o *options, s streams) error {
 		return err
 	})
 }
+
+// runElect runs the command while this process leads, each time that it does, until the command ends on its own or is
+// told to end. Package election isn't used, because its function gets no lease.
+func runElect(ctx context.Context, c *client, o *options, s streams) error {
+	candidate, err := c.WithTerms(func(t *quorum.Terms) { t.MinValidity = o.grace }) // no term is over when it begins
+	if err != nil {
+		return err
+	}
+	return runWork(ctx, o, s, func(ctx context.Context, j *job) error {
+		for {
+			err := candidate.Do(ctx, o.keys[0], func(_ context.Context, lease *quorum.Lease) error { return j.run(lease) })
+			var lost exitError
+			if !errors.As(err, &lost) || lost.code != exitLost || !j.again() {
+				return err
+			}
+			j.say("elect: %v; waiting to lead again", lost)
+			// In this pause every other candidate that waits tries once or more.
+			pause, cancel := context.WithTimeout(ctx, 2*c.Config().Lab.BackoffMax+c.Config().InstanceTimeout)
+			<-pause.Done()
+			cancel()
+		}
+	})
+}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -79,4 +81,66 @@ func TestOnce(t *testing.T) {
 	}
 	again = w.run("once", "-slot", slot, "nightly", "--", "echo", "ran").expect(exitDone)
 	assert.NotContains(t, again.stdout, "ran")
+}
+
+// One candidate's command runs at a time, and the next one's when it has ended.
+func TestElect(t *testing.T) {
+	w := newWorld(t)
+	const script = `echo $REDLOCK_TOKEN; exec sleep 600`
+	candidate := func() *running { return w.start("elect", "k", "--", "sh", "-c", script) }
+	leads := func(r *running) (term uint64) {
+		t.Helper()
+		_, err := fmt.Sscan(r.line(), &term)
+		require.NoError(t, err)
+		return term
+	}
+	leader := candidate()
+	first := leads(leader)
+	next, told := candidate(), candidate()
+	w.awaitWaiters("k", 2)
+	require.NoError(t, told.cmd.Process.Signal(syscall.SIGTERM))
+	told.wait().expect(exitSignal + int(syscall.SIGTERM))
+	require.NoError(t, leader.cmd.Process.Signal(syscall.SIGTERM))
+	leader.wait().expect(exitSignal + int(syscall.SIGTERM))
+	second := leads(next)
+	require.Greater(t, second, first)
+
+	// A leader whose lease is lost ends its command, and leads again.
+	w.each("SET", "k", "something else", "PX", "4000")
+	require.Greater(t, leads(next), second)
+	require.NoError(t, next.cmd.Process.Signal(syscall.SIGTERM))
+	next.wait().expect(exitSignal+int(syscall.SIGTERM), `the lease on "k" could not be kept`, "by SIGTERM; waiting to lead again")
+	for _, value := range w.each("GET", "k") {
+		assert.Contains(t, []string{"$-1", "something else"}, value, "it was released")
+	}
+}
+
+// A command that ends on its own ends elect, also if its lease was lost and nothing has noticed.
+func TestLeaderWhoseKeysAreGone(t *testing.T) {
+	w := newWorld(t)
+	for try := 1; ; try++ {
+		r := w.start("elect", "k", "--", "sh", "-c", "echo up; read line; exit 0")
+		require.Equal(t, "up", r.line())
+		w.each("DEL", "k")
+		require.NoError(t, r.stdin.Close())
+		ended := r.wait()
+		if try < 10 && strings.Contains(ended.stderr, "waiting to lead again") {
+			continue // an extension has noticed
+		}
+		ended.expect(exitLost, "the command worked without the lock at its end")
+		break
+	}
+	w.run("elect", "k", "--", "sh", "-c", "exit 7").expect(7)
+}
+
+// A leader that was told to end, and ends only because its lease is lost, doesn't lead again.
+func TestLeaderThatWasToldToEnd(t *testing.T) {
+	w := newWorld(t)
+	r := w.start("elect", "k", "--", "sh", "-c", `trap 'echo told' TERM; echo up; while :; do sleep 0.05; done`)
+	require.Equal(t, "up", r.line())
+	require.NoError(t, r.cmd.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, "told", r.line())
+	w.each("SET", "k", "something else")
+	r.within(30 * time.Second)
+	r.wait().expect(exitLost, `the lease on "k" could not be kept`)
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -36,8 +37,11 @@ func (j *job) signal(sig os.Signal) (err error) {
 	// Whether that works says nothing: Linux lets it pass between all processes of a session.
 	//guard:stopped-command-ends  a signal also ends a command that is stopped
 	_ = j.send(syscall.SIGCONT)
-	if errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH) {
+	switch {
+	case errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH):
 		return nil
+	case errors.Is(err, syscall.EPERM):
+		return fmt.Errorf("%w, because it runs as another user; run: sudo redlockctl lock ...", err)
 	}
 	return err
 }

@@ -63,7 +63,7 @@ var policy = map[string][]string{
 	// The protocol on servers, in one call.
 	"instance/redlock": {"instance", "quorum", "quorum/memory"},
 
-	// The operator's command, on public functions alone. Only it needs the terminal.
+	// The operator's command, on public functions alone.
 	"instance/cmd/redlockctl": {"instance", "quorum", "quorum/anyof", "quorum/once", "quorum/wire"},
 
 	// It starts servers and knows nothing of the protocol.

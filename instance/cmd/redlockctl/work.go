@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
@@ -18,7 +19,8 @@ func workFlags(flags *flag.FlagSet, o *options) {
 	timeVar(flags, &o.ttl, "ttl", "how long the lock lives unless it is extended, which it is while the command runs (default 10s)")
 	timeVar(flags, &o.grace, "grace", "how long before the lease's end a command gets SIGTERM, if the lease can't be extended (default: a third of -ttl)")
 	host, _ := os.Hostname() // without it the owner has no host
-	// An owner has at most 64 characters.
+	host = regexp.MustCompile("[^!-~]").ReplaceAllString(host, "-")
+	// An owner has at most 64 characters, without blanks.
 	flags.StringVar(&o.owner, "owner", fmt.Sprintf("redlockctl:%.40s:%d", host, os.Getpid()), "a `name` that inspect shows to others")
 }
 

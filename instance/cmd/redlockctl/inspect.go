@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
@@ -24,6 +25,7 @@ type inspectedHolder struct {
 	Owner     string   `json:"owner"`
 	Note      string   `json:"note,omitempty"`
 	Value     string   `json:"value"` // its first 8 characters
+	Held      bool     `json:"held"`  // by a quorum
 	Remaining float64  `json:"remaining_ms"`
 	Servers   []string `json:"servers"`
 }
@@ -34,7 +36,7 @@ type inspectedServer struct {
 	Value     string  `json:"value,omitempty"` // its first 8 characters, "" if the key is free
 	Remaining float64 `json:"remaining_ms,omitempty"`
 	Counter   uint64  `json:"counter"` // the token of the last lease here, or larger (quorum.Inspection)
-	Waiting   int     `json:"waiting"` // processes in the queue there, -1 if the server doesn't say
+	Waiting   *int    `json:"waiting"` // processes in the queue there, null if that is unknown
 }
 
 func runInspect(ctx context.Context, c *client, o *options, s streams) error {
@@ -57,15 +59,15 @@ func runInspect(ctx context.Context, c *client, o *options, s streams) error {
 
 func (c *client) inspected(ctx context.Context, found quorum.Inspection) inspected {
 	v := inspected{Key: found.Key, State: state(found), Quorum: found.Quorum, Counter: uint64(found.Token), Holders: []inspectedHolder{}}
-	ctx, cancel := context.WithTimeout(ctx, c.Config().InstanceTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.Config().InstanceTimeout*time.Duration(len(found.Votes)))
 	defer cancel()
 	for _, h := range found.Holders {
 		v.Holders = append(v.Holders, inspectedHolder{
-			Owner: h.Owner, Note: h.Note, Value: short(h.Value), Remaining: ms(h.Remaining), Servers: h.Instances,
+			Owner: h.Owner, Note: h.Note, Value: short(h.Value), Held: h.Held, Remaining: ms(h.Remaining), Servers: h.Instances,
 		})
 	}
 	for i, ballot := range found.Votes {
-		one := inspectedServer{Name: ballot.Instance, Counter: uint64(ballot.Vote.Token), Waiting: -1}
+		one := inspectedServer{Name: ballot.Instance, Counter: uint64(ballot.Vote.Token)}
 		switch ballot.Vote.Outcome {
 		case wire.Refused:
 			one.Value, one.Remaining = short(ballot.Vote.Holder), ms(ballot.Vote.Remaining)
@@ -76,7 +78,7 @@ func (c *client) inspected(ctx context.Context, found quorum.Inspection) inspect
 			server := c.servers.Members()[i]
 			queue, err := server.Client().LRange(ctx, server.Key(instance.WaitersKey(found.Key)), 0, -1).Result() // waiters have the right to it
 			if err == nil {
-				one.Waiting = len(queue)
+				one.Waiting = new(len(queue))
 			}
 		}
 		v.Servers = append(v.Servers, one)
@@ -106,14 +108,17 @@ func state(found quorum.Inspection) string {
 func (v inspected) print(w io.Writer) {
 	fmt.Fprintln(w, "server\tvalue\tremaining\tcounter\twaiting processes")
 	for _, one := range v.Servers {
-		value, left := "free", "-"
+		value, left, waiting := "free", "-", "unknown"
 		if one.Value != "" {
 			value, left = one.Value+"...", timeLeft(one.Remaining)
+		}
+		if one.Waiting != nil {
+			waiting = fmt.Sprint(*one.Waiting)
 		}
 		if one.Error != "" {
 			fmt.Fprintf(w, "%s\tunknown\n", one.Name)
 		} else {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\n", one.Name, value, left, one.Counter, one.Waiting)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", one.Name, value, left, one.Counter, waiting)
 		}
 	}
 	for _, one := range v.Servers {

@@ -22,6 +22,9 @@ func show(w io.Writer, report interface{ print(w io.Writer) }, asJSON bool) erro
 	return out.Flush()
 }
 
+// list is never nil, because in JSON that is null, through which scripts can't loop.
+func list(texts []string) []string { return append([]string{}, texts...) }
+
 // ms is a time in milliseconds, -1 for that of a key that never expires.
 func ms(d time.Duration) float64 {
 	if d == wire.NoExpiry {

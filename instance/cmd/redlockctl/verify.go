@@ -20,20 +20,26 @@ type verified struct {
 	Quorum  int              `json:"quorum"`
 	MayVote int              `json:"may_vote"` // servers whose votes count
 	Servers []verifiedServer `json:"servers"`
-	Notes   []string         `json:"notes,omitempty"`
+	Notes   []string         `json:"notes"`
 }
 
 type verifiedServer struct {
 	Name             string   `json:"name"`
 	Votes            bool     `json:"votes"` // its votes count, whatever is wrong
-	Errors           []string `json:"errors,omitempty"`
-	Notes            []string `json:"notes,omitempty"`
+	Errors           []string `json:"errors"`
+	Notes            []string `json:"notes"`
 	Latency          float64  `json:"latency_ms"`
 	Software         string   `json:"software"`
 	Version          string   `json:"version"`
+	Role             string   `json:"role"`
 	Persistence      string   `json:"persistence"`
+	Eviction         string   `json:"eviction"`
 	ClockOffset      float64  `json:"clock_offset_ms"`
 	ClockUncertainty float64  `json:"clock_uncertainty_ms"`
+	QuarantineReason string   `json:"quarantine_reason,omitempty"`
+	QuarantineLeft   float64  `json:"quarantine_left_ms"`
+	Hidden           []string `json:"hidden"`
+	MissingRights    []string `json:"missing_rights"` // as an ACL has them
 }
 
 func runVerify(ctx context.Context, c *client, o *options, s streams) error {
@@ -41,8 +47,8 @@ func runVerify(ctx context.Context, c *client, o *options, s streams) error {
 	if report.Instances == nil {
 		return err
 	}
-	v := verified{Quorum: c.Config().Quorum, Notes: report.Notes, OK: err == nil}
-	ctx, cancel := context.WithTimeout(ctx, max(c.Config().InstanceTimeout, 2*time.Second))
+	v := verified{Quorum: c.Config().Quorum, Notes: list(report.Notes), OK: err == nil}
+	ctx, cancel := context.WithTimeout(ctx, max(c.Config().InstanceTimeout, 2*time.Second)*time.Duration(len(report.Instances)))
 	defer cancel()
 	for i, r := range report.Instances {
 		one := verifiedOf(r, c.Config().Set)
@@ -70,9 +76,13 @@ func runVerify(ctx context.Context, c *client, o *options, s streams) error {
 // verifiedOf takes in what was found of a server. Other clients may have another set, which a looker doesn't compare.
 func verifiedOf(r quorum.InstanceReport, mine quorum.Set) verifiedServer {
 	one := verifiedServer{
-		Name: r.Name, Votes: votes(r.Err), Notes: r.Notes, Latency: ms(r.Latency),
-		Software: r.Identity.Server, Version: r.Identity.Version, Persistence: r.Identity.Persistence,
-		ClockOffset: ms(r.ClockOffset), ClockUncertainty: ms(r.ClockUncertainty),
+		Name: r.Name, Votes: votes(r.Err), Errors: []string{}, Notes: list(r.Notes), Latency: ms(r.Latency),
+		Software: r.Identity.Server, Version: r.Identity.Version, Role: r.Identity.Role,
+		Persistence: r.Identity.Persistence, Eviction: r.Identity.Eviction, Hidden: list(r.Identity.Hidden),
+		ClockOffset: ms(r.ClockOffset), ClockUncertainty: ms(r.ClockUncertainty), MissingRights: []string{},
+	}
+	if q := r.Quarantine; q != nil {
+		one.QuarantineReason, one.QuarantineLeft = q.Reason.String(), ms(q.Remaining)
 	}
 	if r.Err != nil {
 		one.Errors = strings.Split(quorum.Redact(r.Err.Error()), "\n")
@@ -104,7 +114,7 @@ func (one *verifiedServer) checkRights(ctx context.Context, r quorum.InstanceRep
 		one.Errors = append(one.Errors, "its rights can't be checked: "+quorum.Redact(err.Error()))
 		return
 	}
-	if len(rights.Missing) > 0 {
+	if one.MissingRights = list(rights.Missing); len(rights.Missing) > 0 {
 		if denied { // the error is about one of them, without its name in an ACL
 			one.Errors = nil
 		}

@@ -88,3 +88,35 @@ func TestCredentialsOfDeployments(t *testing.T) {
 	require.ErrorIs(t, err, instance.ErrConfig)
 	require.ErrorContains(t, err, "CredentialsProviderContext")
 }
+
+// TestCredentialsThatPanic: a Config.Credentials that panics makes the connection fail, on any goroutine.
+func TestCredentialsThatPanic(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	var panics atomic.Bool
+	opened := func() *instance.Redis {
+		r, err := instance.Open("redis://"+s.Addr(), instance.Config{Credentials: func(context.Context) (string, string, error) {
+			if panics.Load() {
+				panic("ouch")
+			}
+			return "", "", nil
+		}})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, r.Close()) })
+		return r
+	}
+	sub, err := opened().Subscribe(t.Context())
+	require.NoError(t, err)
+	panics.Store(true)
+	for name, connects := range map[string]func(r *instance.Redis) error{
+		"connect":   func(r *instance.Redis) error { return r.Connect(t.Context()) },
+		"subscribe": func(r *instance.Redis) error { _, err := r.Subscribe(t.Context()); return err },
+		"rights":    func(r *instance.Redis) error { _, err := r.Rights(t.Context()); return err },
+	} {
+		err := connects(opened())
+		require.ErrorIs(t, err, instance.ErrConnection, name)
+		require.ErrorContains(t, err, "Config.Credentials panicked: ouch", name)
+	}
+	s.MustAsk("CLIENT", "KILL", "TYPE", "pubsub") // go-redis makes another connection for the subscription
+	_, err = sub.Next()
+	require.ErrorIs(t, err, instance.ErrConnection)
+}

@@ -198,7 +198,7 @@ func (d *deployment) locate(ctx context.Context) (place, error) {
 		go func() {
 			a := answer{i: i}
 			defer func() {
-				if p := recover(); p != nil { // in Config.Credentials
+				if p := recover(); p != nil { // in go-redis, at an odd reply
 					a.err = recovered(p)
 				}
 				answers <- a

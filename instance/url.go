@@ -89,6 +89,11 @@ func provide(opt *redis.Options, d *deployment, credentials func(context.Context
 		return fmt.Errorf("%w: Config.Credentials is set, but the URL has a password for the server, too; leave it out", ErrConfig)
 	}
 	opt.CredentialsProviderContext = func(ctx context.Context) (username, password string, err error) {
+		defer func() {
+			if p := recover(); p != nil { // go-redis may call it on any goroutine
+				err = fmt.Errorf("%w: Config.Credentials panicked: %v", ErrConnection, p)
+			}
+		}()
 		if username, password, err = credentials(ctx); err != nil {
 			err = fmt.Errorf("%w: Config.Credentials: %w", ErrConnection, err)
 		}

@@ -509,3 +509,41 @@ func TestDeploymentURLs(t *testing.T) {
 	require.Positive(t, r.ConnLife())
 	require.Equal(t, 5*time.Second, r.deployment.asked[0].Options().DialTimeout)
 }
+
+// TestMovedSlotIsFollowed: a node that says MOVED is asked nothing more, although its connection is young.
+func TestMovedSlotIsFollowed(t *testing.T) {
+	var owner atomic.Value // the port of the node with the slot
+	node := func() (f *fake, port string) {
+		var mine atomic.Value
+		f = startFake(t, func(args []string) string {
+			at := owner.Load().(string)
+			moved := fmt.Sprintf("MOVED %d 127.0.0.1:%s\r\n", clusterSlot, at)
+			switch name := strings.ToUpper(args[0]); {
+			case name == "CLUSTER":
+				return fmt.Sprintf("*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n%s:%s\r\n%s", bulk("127.0.0.1"), at, bulk("id"))
+			case at == mine.Load():
+				return grants(args)
+			case name == "EXEC":
+				return "-EXECABORT Transaction discarded because of: " + moved
+			case name == "MULTI":
+				return ok
+			}
+			return "-" + moved
+		})
+		_, port, _ = net.SplitHostPort(f.addr)
+		mine.Store(port)
+		return f, port
+	}
+	a, first := node()
+	_, second := node()
+	r := open(t, "redis://"+a.addr+"?cluster=true", Config{})
+	for _, op := range []wire.Op{wire.Extend, wire.Acquire} {
+		owner.Store(first)
+		req := request(op, "k", value())
+		require.Eventually(t, func() bool { return r.Do(within(t), req).Outcome == wire.Granted }, patience, time.Millisecond)
+		owner.Store(second)
+		v := failed(t, r.Do(within(t), req), ErrMoving)
+		require.Contains(t, v.Err.Error(), "MOVED")
+		granted(t, r.Do(within(t), req))
+	}
+}

@@ -81,11 +81,12 @@ func (l *link) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// ping asks for a reply of any kind, because a user may lack the right to PING.
+// ping asks for a reply of any kind: a user may lack the right to PING, and a server that can't save its data
+// refuses PING, but not commands that only read.
 func (l *link) ping(ctx context.Context) error {
 	err := l.conn.Ping(ctx).Err()
 	if reply, ok := errors.AsType[redis.Error](err); ok {
-		if kind := kindOf(reply.Error()); kind == ErrPermission || kind == ErrCommand {
+		if kind := kindOf(reply.Error()); kind == ErrPermission || kind == ErrCommand || kind == ErrMisconf {
 			return nil
 		}
 	}

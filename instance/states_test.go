@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -338,4 +340,30 @@ func (panicking) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 
 func (panicking) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(context.Context, []redis.Cmder) error { panic("ouch") }
+}
+
+// TestServerThatCannotSave: such a server refuses PING, too. New connections to it still show who it is and who
+// holds a lock.
+func TestServerThatCannotSave(t *testing.T) {
+	r, s := real(t, Config{}, "--save", "3600 1")
+	holder := value()
+	granted(t, r.Do(within(t), acquire("k", holder)))
+	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir(), "dump.rdb", "in the way"), 0o700))
+	s.MustAsk("BGSAVE")
+	require.Eventually(t, func() bool {
+		reply, _ := s.Ask("PING")
+		return strings.HasPrefix(reply, "-MISCONF")
+	}, patience, 5*time.Millisecond)
+
+	r = open(t, s.URL(), Config{})
+	id, err := r.Probe(within(t), wire.Known{})
+	require.NoError(t, err)
+	require.ErrorIs(t, id.Refuses, ErrMisconf)
+	v := refused(t, r.Do(within(t), request(wire.Look, "k", "")))
+	require.Equal(t, holder, v.Holder)
+	require.True(t, failed(t, r.Do(within(t), acquire("other", value())), ErrMisconf).Unsent)
+	failed(t, r.Do(within(t), request(wire.Extend, "k", holder)), ErrMisconf)
+
+	s.MustAsk("CONFIG", "SET", "stop-writes-on-bgsave-error", "no")
+	granted(t, r.Do(within(t), request(wire.Release, "k", holder)))
 }

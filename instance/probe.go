@@ -190,7 +190,7 @@ func (p *probe) identity(r *Redis, known wire.Known) (wire.Identity, error) {
 		p.err = p.marked(id, known)
 	}
 	if p.err == nil {
-		p.err = p.tried(id)
+		p.err = p.tried(id, r.cfg.Replicas)
 	}
 	return *id, p.err
 }
@@ -285,9 +285,12 @@ func (p *probe) marked(id *wire.Identity, known wire.Known) error {
 
 // tried reads which commands the server lacks, or the user may not send, and whether the server would refuse
 // a vote now.
-func (p *probe) tried(id *wire.Identity) error {
+func (p *probe) tried(id *wire.Identity, replicas int) error {
 	if id.Role != "" && id.Role != wire.RoleMaster {
 		return nil // it doesn't vote
+	}
+	if n, err := strconv.Atoi(said(p.replication.Val(), "connected_slaves")); err == nil && n < replicas {
+		id.Refuses = fmt.Errorf("%w: Config.Replicas is %d, and the server has %d", wire.ErrNotReplicated, replicas, n)
 	}
 	var missing, denied []string
 	for _, t := range p.tries {

@@ -66,6 +66,9 @@ func TestReplica(t *testing.T) {
 		if kind == nil {
 			r.cfg.ReplicaTimeout = 10 * time.Second
 		}
+		id, err := r.Probe(within(t), wire.Known{})
+		require.NoError(t, err)
+		require.ErrorIs(t, id.Refuses, kind, "missing replicas are told before the first lock")
 		for _, fence := range []bool{true, false} {
 			holder := value()
 			req := acquire(fmt.Sprint("r", n, fence), holder)

@@ -107,13 +107,13 @@ func parseDeployment(opt *redis.Options, query url.Values) (*deployment, error) 
 	return d, nil
 }
 
-// open makes the clients that ask, and has opt dial the master.
-func (d *deployment) open(opt *redis.Options) {
+// open makes the clients that ask, whose dials end with the context, and has opt dial the master.
+func (d *deployment) open(ctx context.Context, opt *redis.Options) {
 	for _, addr := range d.addrs {
 		asking := d.opt
 		asking.Addr = addr
 		asking.TLSConfig = d.tlsFor(opt.TLSConfig, addr)
-		d.asked = append(d.asked, redis.NewClient(Harden(&asking)))
+		d.asked = append(d.asked, newClient(ctx, &asking))
 	}
 	opt.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, dialTimeout(opt)) // a subscription's has no end

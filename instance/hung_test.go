@@ -248,3 +248,27 @@ func TestHardenedTwice(t *testing.T) {
 		require.NoError(t, r.Close())
 	}
 }
+
+// TestCloseEndsDials: Close ends a TLS handshake that the server does not answer.
+func TestCloseEndsDials(t *testing.T) {
+	for _, query := range []string{"", "&master_name=m", "&cluster=true"} {
+		began, ended := make(chan struct{}, 9), make(chan struct{}, 9)
+		addr := startPeer(t, func(conn net.Conn) {
+			began <- struct{}{}
+			_, _ = io.Copy(io.Discard, conn)
+			ended <- struct{}{}
+		})
+		r, err := Open("rediss://"+addr+"?dial_timeout=1h"+query, Config{})
+		require.NoError(t, err)
+		failed := make(chan error, 1)
+		go func() { failed <- r.Connect(context.Background()) }()
+		<-began
+		require.NoError(t, r.Close())
+		require.Error(t, <-failed)
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			t.Fatalf("%q: a dial goes on after Close", query)
+		}
+	}
+}

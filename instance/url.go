@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"path"
 	"strconv"
@@ -55,7 +55,6 @@ func Open(rawURL string, cfg Config) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Before there is a client to close.
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
@@ -71,13 +70,31 @@ func Open(rawURL string, cfg Config) (*Redis, error) {
 	name := opt.Addr
 	if d != nil {
 		name, d.named = d.name(), cfg.TLS != nil && cfg.TLS.ServerName != ""
-		d.open(opt)
 	}
-	r, err := newRedis(redis.NewClient(Harden(opt)), cfg, name, true, d)
+	r, err := newRedis(nil, cfg, name, true, d)
 	if err != nil {
-		return nil, errors.Join(err, d.close())
+		return nil, err
 	}
+	if d != nil {
+		d.open(r.pipe.ctx, opt)
+	}
+	r.client = newClient(r.pipe.ctx, opt)
 	return r, nil
+}
+
+// newClient makes a client whose dials end with the context. Closing the client doesn't end them: go-redis goes on
+// for as long as Options.DialTimeout, although nobody waits.
+func newClient(ctx context.Context, opt *redis.Options) *redis.Client {
+	hard := Harden(opt)
+	dial := hard.Dialer
+	hard.Dialer = func(dialing context.Context, network, addr string) (net.Conn, error) {
+		dialing, cancel := context.WithCancel(dialing)
+		defer cancel()
+		//guard:close-ends-dials  no dial goes on after Close
+		defer context.AfterFunc(ctx, cancel)()
+		return dial(dialing, network, addr)
+	}
+	return redis.NewClient(hard)
 }
 
 // provide has connections ask for their account.

@@ -102,6 +102,18 @@ func (c *greeted) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Write says why the server ended the connection, if it said so: in TLS 1.3 it sees that the client has no
+// certificate when the client's handshake is over and writing has begun.
+func (c *greeted) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if !c.began && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)) {
+		if _, why := c.Read(make([]byte, 1<<10)); why != nil {
+			err = why
+		}
+	}
+	return n, err
+}
+
 // refusal is why a server refused a connection.
 type refusal struct {
 	kind, cause error  // the cause may be nil

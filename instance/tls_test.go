@@ -159,9 +159,9 @@ func TestTLSRefused(t *testing.T) {
 		"another CA":                             {url, &tls.Config{RootCAs: newAuthority(t).pool()}, "unknown authority"},
 		"another host's certificate":             {misnamed, ours, "127.0.0.1"},
 		"an expired certificate":                 {expired, ours, "expired"},
-		// Up to TLS 1.2: in 1.3 the client finishes before it is refused, and may find the
-		// connection closed before it reads the reason.
-		"no certificate of the client's": {mutual, &tls.Config{RootCAs: ca.pool(), MaxVersion: tls.VersionTLS12}, "handshake failure"},
+		"no certificate of the client's":         {mutual, &tls.Config{RootCAs: ca.pool(), MaxVersion: tls.VersionTLS12}, "handshake failure"},
+		// The client finishes before it is refused, and may find the connection closed before it reads the reason.
+		"no certificate of the client's, TLS 1.3": {mutual, &tls.Config{RootCAs: ca.pool(), MinVersion: tls.VersionTLS13}, "certificate required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := open(t, test.url, Config{TLS: test.tls})

@@ -29,8 +29,8 @@ type link struct {
 }
 
 // connect makes a link, within the client's DialTimeout for the dial, TLS and the handshake together.
-func (p *pipe) connect() (*link, error) {
-	ctx, cancel := context.WithTimeout(p.ctx, p.r.dialTimeout())
+func (p *pipe) connect(ctx context.Context) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.r.dialTimeout())
 	defer cancel()
 	l := &link{p: p, wake: make(chan struct{}, 1), born: p.reader.Now()}
 	err := l.open(ctx)

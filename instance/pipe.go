@@ -170,7 +170,7 @@ func (p *pipe) connectLocked() {
 		return
 	}
 	p.attempt = &attempt{ended: make(chan struct{})}
-	go func() { p.took(p.connect()) }()
+	go func() { p.took(p.connect(p.ctx)) }()
 }
 
 // took takes in a new link, or why there is none.

@@ -47,17 +47,15 @@ func newTry(command, key string) *try {
 // arguments, and sends each command into it. The server checks the rights when it takes a command into a
 // transaction, and carries out none of this one.
 func (r *Redis) Rights(ctx context.Context, keys ...string) (Rights, error) {
-	if ctx.Err() != nil {
-		return Rights{}, contextEnded(ctx)
-	}
-	term := ""
-	if d := r.deployment; d != nil {
-		var err error
-		if term, err = d.find(ctx); err != nil {
-			return Rights{}, err
+	// A server that doesn't let the user in would refuse MULTI, too.
+	l, err := r.pipe.connect(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = contextEnded(ctx)
 		}
+		return Rights{}, err
 	}
-	conn := r.client.EphemeralConn()
+	conn := l.conn
 	defer conn.Close() //nolint:errcheck // with it the transaction ends, if EXEC didn't end it
 	var found Rights
 	// The transaction can't succeed, because GET without a key aborts it.
@@ -73,7 +71,7 @@ func (r *Redis) Rights(ctx context.Context, keys ...string) (Rights, error) {
 	case spoil.cmd.Err() == nil:
 		return found, fmt.Errorf("%w: GET without a key was not refused", ErrReply)
 	}
-	tries := append(r.tries(r.markKey+term, keys), newTry("EXEC", ""))
+	tries := append(r.tries(l.x.markKey, keys), newTry("EXEC", ""))
 	if err := send(ctx, conn, tries...); err != nil {
 		return found, err
 	}

@@ -74,3 +74,22 @@ func TestRights(t *testing.T) {
 	require.Equal(t, ":1", s.MustAsk("LLEN", "{orders:42}:redlock:waiters"))
 	require.Equal(t, ":3", s.MustAsk("DBSIZE"))
 }
+
+// TestRightsOfNobody: Rights fails if the server doesn't let the user in.
+func TestRightsOfNobody(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{Password: "right"})
+	for _, url := range []string{"redis://:wrong@" + s.Addr(), "redis://nobody:right@" + s.Addr(), "redis://" + s.Addr()} {
+		r, err := instance.Open(url, instance.Config{})
+		require.NoError(t, err)
+		_, err = r.Rights(t.Context(), "orders:42")
+		require.ErrorIs(t, err, instance.ErrAuth, url)
+		require.NoError(t, r.Close())
+	}
+	_, watchers := watched(t, 1)
+	r, err := instance.Open("redis://"+watchers[0].Addr()+"?master_name=m&password=wrong", instance.Config{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	_, err = r.Rights(t.Context())
+	require.ErrorIs(t, err, instance.ErrAuth)
+	require.ErrorContains(t, err, "the master that Sentinel names")
+}

@@ -34,6 +34,7 @@ type call struct {
 	again       bool    // it has to be sent once more
 	alone       bool    // and that alone, because the server refused those that were sent together
 	looks       bool    // it was refused, and has to ask who holds the lock
+	unnotified  bool    // a release that was denied with its wait queues, and is sent without them
 	slots       []*slot // of an acquisition, one for each key
 	deletesLate bool    // it deletes a value that another one in its transaction sets
 	replaced    bool    // each key had one of the values in Delete

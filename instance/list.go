@@ -139,6 +139,9 @@ func (l *list) read(r *Redis, p *parser, clock time.Time) {
 			c.fail(p.why())
 			continue
 		}
+		if c.unnotified { // it was denied because of the queues, not because of the locks
+			r.cannotNotify.Store(true)
+		}
 		if c.req.Clock || c.req.Op == wire.Tick {
 			c.vote.Clock = clock
 		}
@@ -198,8 +201,7 @@ func (l *list) failed(r *Redis, text string) {
 			c.alone = true // because of one of its keys, perhaps
 		}
 	case c.req.Op == wire.Release && c.req.Notify && kindOf(text) == ErrPermission:
-		r.cannotNotify.Store(true)
-		c.req.Notify = false
+		c.unnotified, c.req.Notify = true, false
 	default:
 		c.rejected(text, r.prefix)
 		return

@@ -161,3 +161,16 @@ func TestUsersWithoutTheRightsToWait(t *testing.T) {
 		})
 	}
 }
+
+// A user who may not release a lock can still notify the waiters of others.
+func TestNotifiesDespiteAnotherLock(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	s.MustAsk("ACL", "SETUSER", "limited", "on", ">pw", "~mine", "~{*", "+@all")
+	r := open(t, "redis://limited:pw@"+s.Addr(), Config{})
+	ctx := within(t)
+	granted(t, r.Do(ctx, acquire("mine", "v")))
+	granted(t, enqueue(ctx, r, "mine", channelPrefix+"x"))
+	failed(t, r.Do(ctx, wake("theirs", "v")), ErrPermission)
+	require.False(t, granted(t, r.Do(ctx, wake("mine", "v"))).Notified, "nobody has subscribed")
+	require.Equal(t, ":0", s.MustAsk("LLEN", WaitersKey("mine")))
+}

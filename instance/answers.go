@@ -65,7 +65,7 @@ const (
 	unasked = "it wants a password and was given none; write redis://user:password@host, and for what Sentinels watch &username=user&password=password"
 	wrong   = "check the user and the password, and that the user is on"
 	noLua   = "it runs no Lua scripts, and the lock needs them: load its Lua module (Valkey), and don't rename EVAL and EVALSHA"
-	demoted = "it is a replica, or was demoted to one; list masters only, and let nothing fail over between them"
+	demoted = "it is a replica, or was demoted to one; list masters only, and let only a deployment (instance.Open) fail over"
 )
 
 // noEngine begins the error of an EVAL on a Valkey that was built or started without its Lua
@@ -297,7 +297,7 @@ func aboutTLS(err error) string {
 	case errors.As(err, &record):
 		return "the port doesn't speak it; use the server's tls-port, or redis:// for this one"
 	case errors.As(err, &alert) && alert.Op == "remote error":
-		return "the server refuses this client; check its certificate, Config.TLS.Certificates"
+		return "the server refuses this client; check the certificates and the versions of TLS in Config.TLS"
 	case errors.As(err, &alert) && alert.Op == "local error":
 		return "the server's side can't be accepted; check its certificate and its versions of TLS"
 	}

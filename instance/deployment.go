@@ -275,7 +275,10 @@ func (d *deployment) ask(ctx context.Context, client *redis.Client) (at place, w
 	if d.kind == wire.RoleSentinel {
 		cmd := redis.NewMapStringStringCmd(ctx, "SENTINEL", "MASTER", d.master)
 		if err := client.Process(ctx, cmd); err != nil {
-			return place{}, 0, explain(err)
+			if err = explain(err); errors.Is(err, ErrCommand) {
+				err = permanent("it is no Sentinel, and master_name asks Sentinels")
+			}
+			return place{}, 0, err
 		}
 		master := cmd.Val()
 		host, port, at.term = master["ip"], master["port"], master["config-epoch"]

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -81,6 +82,16 @@ func TestSentinelThatHangsIsNamed(t *testing.T) {
 	require.Regexp(t, hung.Addr()+`( doesn't answer|: quorum: instance did not answer in time)`, err.Error())
 	require.Regexp(t, down.Addr()+`: .*connection refused`, err.Error())
 	hung.Resume()
+}
+
+// TestNoSentinel: the error says that a plain server is no Sentinel, not that it lacks a command.
+func TestNoSentinel(t *testing.T) {
+	t.Parallel()
+	s := instancetest.Start(t, instancetest.Config{})
+	err := probed(t, "redis://"+s.Addr()+"?master_name=m", instance.Config{})
+	require.ErrorContains(t, err, s.Addr()+": it is no Sentinel")
+	require.NotContains(t, err.Error(), "rename-command")
+	require.False(t, quorum.Retryable(err))
 }
 
 // TestMasterThatIsNoRedisIsNamed: the URL doesn't have its address.

@@ -149,6 +149,7 @@ func TestTLSRefused(t *testing.T) {
 	_, misnamed := secure(t, ca, "redis.example", inAnHour())
 	_, expired := secure(t, ca, "127.0.0.1", time.Now().Add(-time.Minute))
 	_, mutual := secure(t, ca, "127.0.0.1", inAnHour(), "--tls-auth-clients", "yes")
+	_, newer := secure(t, ca, "127.0.0.1", inAnHour(), "--tls-protocols", "TLSv1.3")
 	ours := &tls.Config{RootCAs: ca.pool()}
 	for name, test := range map[string]struct {
 		url  string
@@ -159,6 +160,7 @@ func TestTLSRefused(t *testing.T) {
 		"another CA":                             {url, &tls.Config{RootCAs: newAuthority(t).pool()}, "unknown authority"},
 		"another host's certificate":             {misnamed, ours, "127.0.0.1"},
 		"an expired certificate":                 {expired, ours, "expired"},
+		"an older version of TLS":                {newer, &tls.Config{RootCAs: ca.pool(), MaxVersion: tls.VersionTLS12}, "versions of TLS in Config.TLS"},
 		"no certificate of the client's":         {mutual, &tls.Config{RootCAs: ca.pool(), MaxVersion: tls.VersionTLS12}, "handshake failure"},
 		// The client finishes before it is refused, and may find the connection closed before it reads the reason.
 		"no certificate of the client's, TLS 1.3": {mutual, &tls.Config{RootCAs: ca.pool(), MinVersion: tls.VersionTLS13}, "certificate required"},

@@ -35,7 +35,7 @@ var policy = map[string][]string{
 	"quorum/wire": {"fencing", "github.com/benbjohnson/clock"},
 
 	// Values with a proof beside them. They don't know each other.
-	"quorum/internal/turns":    {"fencing"},
+	"quorum/internal/turns":      {"fencing"},
 	"quorum/internal/majority":   {"quorum/wire"},
 	"quorum/internal/presence":   {"quorum/wire"},
 	"quorum/internal/quarantine": {"drift", "fencing", "quorum/wire"},

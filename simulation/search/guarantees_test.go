@@ -25,9 +25,6 @@ const (
 	revived record.ViolationKind = "lease revived"
 )
 
-// always are the kinds that no broken assumption excuses. The judge takes account of the faults itself.
-var always = []record.ViolationKind{freeRefused, dishonest, unsettled, revived, record.KeyLeft}
-
 // What the judge counts. Without them "nothing found" proves little.
 const (
 	checkedKey     = "a key had to be deleted"

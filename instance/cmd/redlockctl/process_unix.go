@@ -41,7 +41,7 @@ func (j *job) signal(sig os.Signal) (err error) {
 	case errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH):
 		return nil
 	case errors.Is(err, syscall.EPERM):
-		return fmt.Errorf("%w, because it runs as another user; run: sudo redlockctl lock ...", err)
+		return fmt.Errorf("%w, because it runs as another user; start it as sudo redlockctl lock", err)
 	}
 	return err
 }

@@ -217,7 +217,7 @@ func (j *judge) suffered(e *record.Event) {
 // disturbed is when the last trouble between a process and a server ended or will end. "" is any of them.
 func (j *judge) disturbed(process, server string) time.Duration {
 	matches := func(pattern, name string) bool { return pattern == "" || name == "" || fault.Matches(pattern, name) }
-	last := time.Duration(-settles)
+	last := -settles
 	for _, t := range j.troubles {
 		if matches(t.process, process) && matches(t.server, server) {
 			last = max(last, t.until)

@@ -205,7 +205,7 @@ func TestCommandOfAnotherUser(t *testing.T) {
 		}
 		return r
 	}
-	const why = ": operation not permitted, because it runs as another user; run: sudo redlockctl lock ..."
+	const why = ": operation not permitted, because it runs as another user; start it as sudo redlockctl lock"
 
 	r := start("12", command)
 	require.NoError(t, r.cmd.Process.Signal(syscall.SIGTERM))

@@ -17,7 +17,7 @@ func Example() {
 	}
 	defer locks.Close(context.Background())
 	err = locks.Do(context.Background(), "orders:42", func(ctx context.Context, lease *quorum.Lease) error {
-		// ctx ends with the lease. A store that gets the token refuses a smaller one later.
+		// ctx ends with the lease. Once a store has seen this token, it refuses smaller ones.
 		fmt.Println("shipped, with a token:", lease.Token().Valid())
 		return nil
 	})

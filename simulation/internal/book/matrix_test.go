@@ -253,7 +253,7 @@ func harmOf(r recording, words []string) (string, error) {
 		}
 	}
 	held := len(r.Matrix.Faults) - len(words[1:]) - len(others)
-	return fmt.Sprintf("%s\nShare of %d runs each. %s did harm, too; %d other faults harmed none of the four.",
+	return fmt.Sprintf("%s\nEach figure is a percentage of %d runs. %s caused harm,\ntoo; %d other faults harmed none of the four.",
 		table("fault | `"+strings.Join(designs, "` | `")+"`", rows), r.Seeds, strings.Join(others, ", "), held), nil
 }
 

@@ -63,9 +63,9 @@ var meanings = []meaning{
 // What to do about some errors.
 const (
 	unasked = "it wants a password and was given none; write redis://user:password@host, and for what Sentinels watch &username=user&password=password"
-	wrong   = "check the user and the password, and that the user is on"
+	wrong   = "check the user and the password, and that the user is enabled"
 	noLua   = "it runs no Lua scripts, and the lock needs them: load its Lua module (Valkey), and don't rename EVAL and EVALSHA"
-	demoted = "it is a replica, or was demoted to one; list masters only, and let only a deployment (instance.Open) fail over"
+	demoted = "it is a replica; list masters only, and let only a deployment (instance.Open) fail over"
 )
 
 // noEngine begins the error of an EVAL on a Valkey that was built or started without its Lua

@@ -140,7 +140,7 @@ func TestThisMachineWasPaused(t *testing.T) {
 			synctest.Wait()
 			_, err = f.TryAcquire(f.ctx, "k")
 			require.ErrorIs(t, err, quorum.ErrQuarantined)
-			require.Regexp(t, `\b[ABC], [ABC]\b.*: .*this machine paused`, err.Error(), "said once for all of them")
+			require.Regexp(t, `\b[ABC], [ABC]\b.*: .*this machine was suspended`, err.Error(), "said once for all of them")
 			time.Sleep(15 * time.Second)
 		}
 		require.Len(t, j.seen(), 2*3)

@@ -146,9 +146,9 @@ func (d *deletes) full() error {
 	failure := d.failure
 	d.mu.Unlock()
 	if failure == nil {
-		return fmt.Errorf("%w: %d deletes are pending; wait for it, or raise Config.Lab.MaxPendingDeletes", ErrOverloaded, n)
+		return fmt.Errorf("%w: %s pending; wait until the server answers, or raise Config.Lab.MaxPendingDeletes", ErrOverloaded, count(int(n), "delete is", "deletes are"))
 	}
-	return fmt.Errorf("%w: %d deletes are pending, and the last one failed: %w", ErrOverloaded, n, failure)
+	return fmt.Errorf("%w: %s pending, and the last one failed: %w", ErrOverloaded, count(int(n), "delete is", "deletes are"), failure)
 }
 
 // before is the values that an acquisition deletes first: those of the request, and the latest under its

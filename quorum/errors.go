@@ -250,6 +250,9 @@ func permanent(err error) bool {
 
 func (e *RoundError) Error() string {
 	round := fmt.Sprintf("%s %v: %s", e.Op, append(keys{e.Key}, e.Also...), e.counts())
+	if t := outcomesOf(e.Votes); e.Verdict == ErrNoQuorum && t.failed > 0 && t.pending > 0 {
+		round += fmt.Sprintf(", %d not waited for", t.pending) // else they would look healthy
+	}
 	if len(e.Votes) > 0 {
 		round += fmt.Sprintf("; quorum is %d of %d", e.Quorum, len(e.Votes))
 	}
@@ -269,6 +272,9 @@ func (e *RoundError) text(round string) string {
 		}
 	}
 	b.WriteString(causeText(e.Cause))
+	if errors.Is(e.Verdict, ErrTooSlow) {
+		b.WriteString("; if it recurs, raise TTL or look for pauses of this process")
+	}
 	e.tell(&b, e.Votes, "")
 	e.tell(&b, e.Raises, "its key was gone")
 	return b.String()
@@ -313,7 +319,7 @@ func (e *RoundError) tell(b *strings.Builder, ballots []Ballot, without string) 
 		case reasons[i].text == text:
 			reasons[i].instances += ", " + ballot.Instance
 		default:
-			reasons[i].instances += ", likewise " + ballot.Instance
+			reasons[i].instances += ", similarly " + ballot.Instance
 		}
 	}
 	for _, r := range reasons {
@@ -432,7 +438,7 @@ func (e *QuarantineError) fix() string {
 	if e.Reason == ClockJumped {
 		return "wait, and check its time service"
 	}
-	return "wait, or call Coordinator.Trust if you know it lost no lock"
+	return "wait, or call Coordinator.Trust if it never held a lock"
 }
 
 func (e *QuarantineError) Unwrap() error { return ErrQuarantined }

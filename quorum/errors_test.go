@@ -53,7 +53,7 @@ func TestQuarantinesAreToldOnce(t *testing.T) {
 	}}
 	text := regexp.MustCompile(`; wait[^;]*`).ReplaceAllString(err.Error(), "; WAIT")
 	assert.Equal(t, `quorum: no quorum of instances (acquire "k": 5 failed; quorum is 3 of 5)`+
-		"; a, likewise c: instance is in quarantine for 29s: it came up 1s ago; WAIT"+
+		"; a, similarly c: instance is in quarantine for 29s: it came up 1s ago; WAIT"+
 		"; b: instance is in quarantine for 29s: its run ID changed; WAIT"+
 		"; d: instance is in quarantine for 29s: it came up 1s ago; WAIT"+
 		"; e: instance did not answer in time", text)
@@ -68,13 +68,16 @@ func TestPendingVotesAreNoFailures(t *testing.T) {
 		{Instance: "c", Vote: wire.Vote{Err: quorum.ErrPending}},
 	}
 	for verdict, pending := range map[error]string{
-		quorum.ErrTaken: "", quorum.ErrNotHeld: "", quorum.ErrTooSlow: "",
+		quorum.ErrTaken: "", quorum.ErrNotHeld: "", quorum.ErrUnsettled: "",
 		quorum.ErrInterrupted: ", 1 not answered yet", quorum.ErrClosed: ", 1 not answered yet",
 	} {
 		err := &quorum.RoundError{Op: wire.Acquire, Key: "k", Verdict: verdict, Quorum: 2, Votes: votes}
 		assert.EqualError(t, err, verdict.Error()+` (acquire "k": 2 refused`+pending+`; quorum is 2 of 3)`)
 		assert.ErrorIs(t, err, quorum.ErrPending)
 	}
+	votes[0].Vote, votes[1].Vote = wire.Vote{Err: quorum.ErrTimeout}, wire.Vote{Err: quorum.ErrTimeout}
+	err := &quorum.RoundError{Op: wire.Acquire, Key: "k", Verdict: quorum.ErrNoQuorum, Quorum: 2, Votes: votes}
+	assert.ErrorContains(t, err, "2 failed, 1 not waited for; quorum is 2 of 3", "beside failures it would look healthy")
 }
 
 // A round whose token no quorum confirmed reports the errors of the raises.

@@ -94,7 +94,7 @@ func (h *Holder) text() string {
 	case h.Remaining == wire.NoExpiry:
 		text += ", and its key never expires"
 	case h.Remaining > 0:
-		text += fmt.Sprintf(" for %v unless extended", h.Remaining.Round(10*time.Millisecond))
+		text += fmt.Sprintf(", whose lease ends in %v", h.Remaining.Round(10*time.Millisecond))
 	}
 	return text
 }

@@ -154,7 +154,7 @@ func roleError(id wire.Identity) error {
 	case wire.RoleCluster:
 		return unfitError{fmt.Errorf("%w of its own but a node of a cluster; list independent servers (cluster-enabled no), or make the whole cluster one instance (cluster=true in the URL)", ErrNotMaster)}
 	case "slave":
-		return fmt.Errorf("%w but a replica (slave), or was demoted to one; list masters only, and let only a deployment (instance.Open) fail over", ErrNotMaster)
+		return fmt.Errorf("%w but a replica (slave); list masters only, and let only a deployment (instance.Open) fail over", ErrNotMaster)
 	default:
 		return fmt.Errorf("%w but a %s; list masters only", ErrNotMaster, id.Role)
 	}

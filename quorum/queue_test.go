@@ -100,9 +100,9 @@ func TestBoundsDoNotDependOnWhereTheHolderIs(t *testing.T) {
 						assert.Equal(f.t, holder == f.Coordinator, round.Holder.Here)
 						assert.InDelta(f.t, lease.Validity(), round.Holder.Remaining, float64(90*time.Second))
 						if holder == f.Coordinator {
-							assert.Contains(f.t, err.Error(), "held by this process for 59m")
+							assert.Contains(f.t, err.Error(), "held by this process, whose lease ends in 59m")
 						} else {
-							assert.Regexp(f.t, `held by (another client|client "them") for `, err.Error())
+							assert.Regexp(f.t, `held by (another client|client "them"), whose lease ends in `, err.Error())
 						}
 						if terms.MaxTries > 0 {
 							outcomes = append(outcomes, outcome{waited.Tries, time.Since(began)})

@@ -345,7 +345,7 @@ func TestRoundErrorText(t *testing.T) {
 		f.lag(ms, 2)
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrTaken)
-		assert.Equal(f.t, `quorum: lock is taken (acquire "k": 1 refused, 1 failed; quorum is 2 of 3): wanted or held by another client for 1h0m0s unless extended; `+
+		assert.Equal(f.t, `quorum: lock is taken (acquire "k": 1 refused, 1 failed; quorum is 2 of 3): wanted or held by another client, whose lease ends in 1h0m0s; `+
 			`B: quorumtest: connection refused`, err.Error())
 		f.requireNothingLeft()
 	})

@@ -261,7 +261,7 @@ func (s *server) hideTimeout(err error, after time.Duration) error {
 			return fmt.Errorf("%w: %s", ErrTimeout, far)
 		}
 		said := strings.TrimSuffix(": "+strings.TrimPrefix(err.Error(), ErrTimeout.Error()+": "), ": "+context.DeadlineExceeded.Error())
-		return fmt.Errorf("%w: after %v%s", ErrTimeout, after, said)
+		return fmt.Errorf("%w (%v)%s", ErrTimeout, after, said)
 	}
 	return err
 }

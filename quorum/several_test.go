@@ -86,7 +86,7 @@ func TestAllKeysOrNone(t *testing.T) {
 		assert.True(t, round.Holder.Held)
 		assert.Equal(t, time.Minute, round.Holder.Remaining)
 		assert.Contains(t, err.Error(), `(acquire "a", "b", "c": `)
-		assert.Contains(t, err.Error(), `: "b" is held by another client for 1m0s`)
+		assert.Contains(t, err.Error(), `: "b" is held by another client, whose lease ends in 1m0s`)
 		f.requireNothingLeft()
 		for i := range f.servers {
 			assert.Zero(t, f.count(i, wire.Release)-1, "there is nothing to delete")

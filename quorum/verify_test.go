@@ -89,7 +89,7 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		"hidden": {vouched(func(id *wire.Identity) {
 			id.RunID, id.ReplID, id.Uptime, id.Hidden = "", "", -1, []string{"INFO: NOPERM"}
 		}), quorum.ErrHidden, []string{"INFO: NOPERM", "allow its user INFO"}},
-		"hung":        {func(f *fixture) { f.hang(1) }, wire.ErrTimeout, []string{"after 2s"}},
+		"hung":        {func(f *fixture) { f.hang(1) }, wire.ErrTimeout, []string{"(2s)"}},
 		"unreachable": {func(f *fixture) { f.kill(1) }, quorumtest.ErrConnRefused, nil},
 		"duplicate": {func(f *fixture) {
 			life := f.servers[0].RunID()

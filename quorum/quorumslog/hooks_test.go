@@ -273,7 +273,7 @@ func TestRecords(t *testing.T) {
 			tell: func(ctx context.Context, h quorum.Hooks) {
 				h.Waiting(ctx, quorum.WaitEvent{Key: "k", For: 3 * time.Second, Quarantined: 2, Instances: 3, Err: &quorum.QuarantineError{Reason: quorum.Restarted, Detail: "it came up 1s ago"}})
 			},
-			level: slog.LevelWarn, text: "no lock can be taken for 3s: 2 of 3 instances don't vote yet (it came up 1s ago); wait, or call Coordinator.Trust if you know it lost no lock",
+			level: slog.LevelWarn, text: "no lock can be taken for 3s: 2 of 3 instances don't vote yet (it came up 1s ago); wait, or call Coordinator.Trust if it never held a lock",
 			attrs: map[string]any{"key": "k", "for": 3 * time.Second},
 		},
 		"no quorum": {

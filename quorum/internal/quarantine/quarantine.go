@@ -299,12 +299,12 @@ func (q *State) Jumped(jump drift.Jump, now drift.Instant) Verdict {
 func (q *State) JumpedEverywhere() bool {
 	news := !strings.HasSuffix(q.jump.detail, everywhere)
 	if news {
-		q.jump.detail += everywhere
+		q.jump.detail = "all clocks" + strings.TrimPrefix(q.jump.detail, "its clock") + everywhere
 	}
 	return news
 }
 
-const everywhere = ", as all did, or this machine paused"
+const everywhere = ", or this machine was suspended"
 
 // Trust ends the quarantine for a restart if the last probe found this run, and reports whether it
 // did. It isn't remembered: a server that returns after another one had its place lacks the votes of

@@ -54,7 +54,7 @@ func init() { generators["mistakes"] = mistakeTable }
 // last column has, and the cause in brackets. The recording keeps all of it.
 var (
 	lostRound = regexp.MustCompile(`^(quorum: [a-z ]+ \((acquire|look) [^)]*\); )?(server:6379: )?(it can't be asked who it is: |probe: )?`)
-	statement = regexp.MustCompile(`; | \(|: the client would |: a cluster `)
+	statement = regexp.MustCompile(`; | \([^0-9]| \([^ )]* |: the client would |: a cluster `)
 )
 
 func mistakeTable([]string) (string, error) {

@@ -73,7 +73,7 @@ type Config struct {
 	// InstanceTimeout bounds each request to each instance. Extensions by Lease.KeepAlive
 	// wait up to four times as long while much validity is left, because a late answer is as
 	// good as an early one. It counts from when there is a connection to the instance
-	// (wire.Connector), and should be three round trips to it or more: if it is too short for
+	// (wire.Connector) and this client's earlier requests under the key have ended, and should be three round trips to it or more: if it is too short for
 	// the distance, errors and Verify say so. Default: a hundredth of TTL, but 50 ms to 500 ms, and at most a
 	// quarter of TTL. At least 1 ms, and less than half of TTL.
 	InstanceTimeout time.Duration

@@ -22,17 +22,17 @@
 //     earlier and the later lease keeps its data. If none does, the servers' clocks
 //     must agree to within half of MaxTTL (assumption 3). Tokens are unique per key.
 //  3. Liveness. A key whose holder died is free after one TTL. An instance that is
-//     dead, hung or slow delays a caller only if the round needs its vote, and by at
-//     most Config.InstanceTimeout; by at most twice that if the instances have to
-//     settle the token in a second stage. After a pause a connection may have to be made
-//     first, which takes the client's DialTimeout at most (wire.Connector). A round that
-//     a majority has decided doesn't wait for it.
+//     dead, hung or slow delays a caller only if the round needs its vote: by at most one
+//     Config.InstanceTimeout, by another if the token is settled in a second stage, and by
+//     what is left of the timeout of this client's earlier request under the key. A new
+//     connection adds the client's DialTimeout and a probe at most (wire.Connector). A round
+//     that a majority has decided doesn't wait for it.
 //  4. Honesty. The error of a lost round says what each instance answered. An unknown
 //     answer counts neither as a grant nor as a refusal. A holder learns that its lease
 //     is over, at its deadline if not before, as soon as a timer can fire. Release reports
 //     if there was nothing left to release.
-//  5. Cleanliness. What a lost round has set is deleted on every instance, even if the
-//     caller was cancelled. For an instance that can't be reached the delete stays
+//  5. Cleanliness. What a lost round or a released lease has set is deleted on every
+//     instance, even if the caller was cancelled. For an instance that can't be reached the delete stays
 //     pending until it answers. If the process ends first, the key expires. Close
 //     leaves no goroutine behind.
 //

@@ -11,16 +11,16 @@ func init() {
 	generators["places"] = func([]string) (string, error) { return places() }
 }
 
-// asked are the questions that a maintainer asks first, and the lines that answer them.
+// asked are the guarantees of package quorum, and the lines that keep them.
 var asked = []struct {
 	question string
 	markers  []string
 }{
-	{"Where does the validity count from before the first SET?", []string{"start-before-send", "round-time-counts"}},
-	{"Where does the vote of a restarted server stop to count?", []string{"run-id-changed", "restart-quarantine", "quarantine-checked", "grant-checked-on-arrival", "run-is-compared"}},
+	{"Where is there one holder?", []string{"two-quorums-meet", "quorum-of-all", "free-key-only", "start-before-send", "drift-allowance", "restart-quarantine", "quarantine-checked", "grant-checked-on-arrival"}},
 	{"Where do tokens rise?", []string{"counter-rises", "largest-token", "lower-is-raised", "older-counter-is-low", "grant-within-the-bound"}},
+	{"Where are waits bounded?", []string{"key-expires", "decided-early", "instance-timeout", "next-is-notified"}},
+	{"Where is a holder told the truth?", []string{"unknown-is-no-grant", "larger-of-two-clocks", "context-at-deadline", "context-ends-with-lease"}},
 	{"Where is nothing left behind?", []string{"rollback", "delete-after-set", "unknown-may-be-set", "delete-stays-pending", "delete-repeated"}},
-	{"Where does the context end in time?", []string{"drift-allowance", "larger-of-two-clocks", "context-at-deadline", "context-ends-with-lease", "context-after-suspension"}},
 }
 
 // places has a row for each line that answers a question, with a mutant of it.

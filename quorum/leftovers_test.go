@@ -298,3 +298,28 @@ func TestWhatAFailedAcquisitionHasSetIsDeleted(t *testing.T) {
 		}
 	}
 }
+
+// A server that is slower than the quorum, and at which processes queue for the key, doesn't get further behind with each
+// turn: when another server dies, the client has the lock after a few of its round trips.
+func TestLateTurnsDoNotPileUp(t *testing.T) {
+	playNotifying(t, 3, func(f *fixture) {
+		f.warm()
+		key := "k"
+		for quorum.QueueOf(f.Coordinator, key) != 2 {
+			key += "k"
+		}
+		const far = 40 * ms
+		f.lag(ms, 0, 1)
+		f.lag(far, 2)
+		for range 500 {
+			require.NoError(t, f.acquire(key).Release(f.ctx))
+		}
+		f.kill(1)
+		at := f.elapsed()
+		lease := f.acquire(key)
+		require.NoError(t, lease.Release(f.ctx))
+		assert.LessOrEqual(t, f.elapsed()-at, 5*far)
+		f.servers[1].Start(true)
+		f.requireNothingLeft()
+	})
+}

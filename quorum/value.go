@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -161,14 +162,26 @@ func (v *value) pointlessLocked(i int, req *wire.Request) bool {
 		}
 		// A SET that was refused or never sent has set nothing. But a waiter in the queue there may
 		// have been notified, and have become the holder: then the next one waits for this release.
-		// And one that came too late to be sent was this process's turn, which goes to another one.
-		return p.presence.Absent() && !(req.Notify && (v.won || p.skipped))
+		// And one that came too late to be sent was this process's turn, which goes to another one, unless a later
+		// acquisition of this client waits here for this: then it is that one's turn. So the requests that wait here
+		// don't become more with each turn, however slow the server is.
+		return p.presence.Absent() && !(req.Notify && (v.won || p.skipped) && !(p.skipped && v.inheritedLocked(p)))
 	case wire.Acquire, wire.Raise, wire.Restore, wire.Pass:
 		// A round that ends while its requests are sent is rolled back at once: what it has yet to send comes too late.
 		//guard:nothing-after-release  nothing is put back once a release was queued
 		return v.released
 	}
 	return false
+}
+
+// inheritedLocked reports whether acquisitions of all of the value's keys wait until its requests have ended at a place.
+func (v *value) inheritedLocked(p *place) bool {
+	for _, key := range v.keys {
+		if !slices.ContainsFunc(p.heirs, func(h *call) bool { return slices.Contains(h.v.keys, key) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // answered takes in the answer to a request.

@@ -323,3 +323,31 @@ func TestLateTurnsDoNotPileUp(t *testing.T) {
 		f.requireNothingLeft()
 	})
 }
+
+// Goroutines that try at once don't wait for each other's rounds.
+func TestTriesAtOnceDoNotWaitForEachOther(t *testing.T) {
+	for name, hang := range map[string]bool{"taken": false, "hanging": true} {
+		play(t, 3, func(f *fixture) {
+			f.warm()
+			want := 10 * ms
+			f.lag(want)
+			if f.occupy("k", time.Second); hang {
+				f.hang(0, 1)
+				want = f.Config().InstanceTimeout
+			}
+			at := f.elapsed()
+			var all sync.WaitGroup
+			for range 20 {
+				all.Go(func() {
+					_, err := f.TryAcquire(f.ctx, "k")
+					assert.Error(t, err, name)
+				})
+			}
+			all.Wait()
+			assert.LessOrEqual(t, f.elapsed()-at, want+want/5, name)
+			f.resume(0, 1)
+			time.Sleep(time.Second)
+			f.requireNothingLeft()
+		})
+	}
+}

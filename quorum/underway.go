@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// underWay has for each key the value about which this Coordinator sent a request last, while any request about
-// that value has no answer. The zero underWay is empty.
+// underWay has for each key the value whose deletion this Coordinator began last, while any request about
+// that value has no answer. The values of rounds and leases aren't in it: goroutines that try at once must not wait for
+// each other's rounds. The zero underWay is empty.
 //
 // An acquisition isn't sent to a server that has yet to answer an earlier request under the same key: it would meet
 // the key that the earlier one sets and its delete has yet to remove. A caller that locks the same key again
@@ -30,7 +31,7 @@ func (u *underWay) before(keys []string) (found []*value) {
 	return found
 }
 
-// add notes that a first request about the value is sent.
+// add notes that a value is deleted. remove follows, when its last request has ended.
 func (u *underWay) add(v *value) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

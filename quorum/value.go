@@ -95,7 +95,7 @@ func (v *value) sendAfter(earlier []*value, c *call, now drift.Instant) {
 	p := &v.places[c.s.index]
 	p.queued++
 	v.underWay++
-	first := v.underWay == 1
+	first := v.underWay == 1 && v.released
 	//guard:delete-after-set  a delete isn't sent before the SET that it undoes has ended
 	later := p.queued > 1
 	if later {
@@ -349,7 +349,11 @@ func (v *value) delete(notify []bool, to taker) {
 	}
 	v.mu.Lock()
 	v.released = true
+	busy := v.underWay > 0
 	v.mu.Unlock()
+	if busy {
+		v.c.underWay.add(v)
+	}
 	now := v.c.reader.Now()
 	calls := v.calls(quiet, to)
 	//guard:delete-everywhere  a release deletes on all instances

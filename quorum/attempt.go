@@ -94,9 +94,12 @@ func (a *attempt) ask(ctx context.Context) (cause error) {
 		req.Fence.Token = c.startToken(a.start)
 	}
 	if v.resumed = a.handle != ""; v.resumed {
+		// It is sent to every server at once, because it may come too late by its turn, and nothing else deletes the
+		// handle's value there.
 		req.Delete = []string{a.handle}
+	} else {
+		a.after = c.underWay.before(v.keys)
 	}
-	a.after = c.underWay.before(v.keys)
 	a.calls, a.done = v.calls(req, a), make(chan struct{})
 	r, orders := newRound(settlement.Rules{Quorum: c.majority.Q, Ahead: c.cfg.ahead()}, slices.Clone(c.pending), a.decider, v.resumed)
 	a.round = r

@@ -351,3 +351,26 @@ func TestTriesAtOnceDoNotWaitForEachOther(t *testing.T) {
 		})
 	}
 }
+
+// A lease that is resumed and released at once leaves no key on a server that is slower than the quorum, also if an
+// earlier request of the process that resumes it is under way there.
+func TestAResumedLeaseLeavesNoKeyOnASlowServer(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		other := f.other()
+		warm, err := other.TryAcquire(f.ctx, "warm-up")
+		require.NoError(t, err)
+		require.NoError(t, warm.Release(f.ctx))
+		lease := f.acquire("k")
+		synctest.Wait()
+		f.lag(40*ms, 2)
+		_, err = other.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrTaken)
+		handle, err := lease.HandOff(f.ctx)
+		require.NoError(t, err)
+		resumed, err := other.Resume(f.ctx, handle)
+		require.NoError(t, err)
+		require.NoError(t, resumed.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}

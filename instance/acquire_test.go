@@ -142,11 +142,24 @@ func TestLeftoversOfMany(t *testing.T) {
 	got := together(t, r, reqs...)
 	require.True(t, granted(t, got[0]).Replaced)
 	refused(t, got[1])
-	granted(t, got[2]) // the last one's leftovers are gone by then
+	refused(t, got[2]) // the last one's leftovers are there
 	require.ErrorIs(t, got[3].Err, ErrWrongType)
 	require.True(t, granted(t, got[4]).Replaced)
-	refused(t, got[5])
-	require.Equal(t, []any{"v5", "theirs", "v3"}, ask("MGET", "a", "b", "c"))
+	require.True(t, granted(t, got[5]).Replaced)
+	require.Equal(t, []any{"v5", "theirs", "v6"}, ask("MGET", "a", "b", "c"))
+}
+
+// TestNothingComesBetweenDeleteAndSet: a waiter of the same process, whose request goes in the same transaction, doesn't
+// get the key of a lease that is resumed.
+func TestNothingComesBetweenDeleteAndSet(t *testing.T) {
+	r, ask, _ := fresh(t)
+	ask("SET", "k", "handed off")
+	waiter, resumption := acquire("k", "waiter's"), acquire("k", "resumed")
+	resumption.Delete = []string{"handed off"}
+	got := together(t, r, waiter, resumption)
+	refused(t, got[0])
+	require.True(t, granted(t, got[1]).Replaced)
+	require.Equal(t, "resumed", ask("GET", "k"))
 }
 
 // TestStateBeside: a lock's key or counter of another type, or a counter that is no number, hurts no other

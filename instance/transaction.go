@@ -85,8 +85,9 @@ func (t *transaction) add(c *call, now drift.Instant) {
 		}
 	}
 	c.slots = t.slots[first:t.used]
-	c.deletesLate = slices.ContainsFunc(t.calls, func(earlier *call) bool {
-		return slices.Contains(c.req.Delete, earlier.req.Value)
+	c.deletesLate = len(c.req.Delete) > 0 && slices.ContainsFunc(t.calls, func(earlier *call) bool {
+		return slices.Contains(c.req.Delete, earlier.req.Value) ||
+			slices.ContainsFunc(earlier.req.Keys, func(key string) bool { return slices.Contains(c.req.Keys, key) })
 	})
 	t.calls = append(t.calls, c)
 	t.asksInfo = t.asksInfo || c.req.Run != ""
@@ -130,7 +131,8 @@ func (t *transaction) commands() {
 }
 
 // deletes appends the script that deletes the leftovers of calls. One is for all of them, but for those that delete
-// a value which the same transaction sets: they are late, and each has its own.
+// a value which the same transaction sets, or under a key that an earlier acquisition of the same transaction would get
+// when that value is gone, as a resumption's: they are late, and each has its own.
 func (t *transaction) deletes(cmds []redis.Cmder, calls []*call, late bool) []redis.Cmder {
 	var keys, values []any
 	for _, c := range calls {

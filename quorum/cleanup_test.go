@@ -207,7 +207,7 @@ func TestPendingDeletesThatCannotEndSayWhy(t *testing.T) {
 			_, err := f.Acquire(f.ctx, "k")
 			require.ErrorIs(f.t, err, wire.ErrOverloaded)
 			require.ErrorIs(f.t, err, denied)
-			assert.ErrorContains(f.t, err, "4 deletes are pending, and the last one failed: "+denied.Error())
+			assert.ErrorContains(f.t, err, "too many pending deletes (4), of which the last one failed: "+denied.Error())
 			assert.Equal(f.t, !forGood, errors.Is(err, quorum.ErrExhausted))
 			assert.Equal(f.t, forGood, time.Since(began) == 0)
 

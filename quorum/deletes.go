@@ -146,9 +146,9 @@ func (d *deletes) full() error {
 	failure := d.failure
 	d.mu.Unlock()
 	if failure == nil {
-		return fmt.Errorf("%w: %s pending; wait until the server answers, or raise Config.Lab.MaxPendingDeletes", ErrOverloaded, count(int(n), "delete is", "deletes are"))
+		return fmt.Errorf("%w: too many pending deletes (%d); wait until the server answers, or raise Config.Lab.MaxPendingDeletes", ErrOverloaded, n)
 	}
-	return fmt.Errorf("%w: %s pending, and the last one failed: %w", ErrOverloaded, count(int(n), "delete is", "deletes are"), failure)
+	return fmt.Errorf("%w: too many pending deletes (%d), of which the last one failed: %w", ErrOverloaded, n, failure)
 }
 
 // before is the values that an acquisition deletes first: those of the request, and the latest under its

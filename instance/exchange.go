@@ -135,6 +135,7 @@ func (x *exchange) run(calls []*call) (err error) {
 			c.fail(explain(err))
 		case c.commands != nil:
 			c.vote = wire.Vote{Outcome: wire.Granted}
+		case c.vote.Err == nil: // nearly always, and the rest isn't free
 		//guard:moved-slot-is-followed  a node that says MOVED is asked nothing more
 		case errors.Is(c.vote.Err, wire.ErrNotMaster), errors.Is(c.vote.Err, ErrReply), redis.HasErrorPrefix(c.vote.Err, "MOVED "):
 			// The address may lead to the new master by now, another node has the locks' slot, or the replies are out of step.

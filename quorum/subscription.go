@@ -61,12 +61,12 @@ type subscription struct {
 	notifier wire.Notifier
 
 	mu      sync.Mutex
-	users   int                      // goroutines that wait
-	used    time.Duration            // when the last of them left, by the monotonic clock
-	running bool                     // run runs
-	address string                   // at which the server notifies this process, empty without a connection
-	last    map[string]chan struct{} // by key: closed when the last request about it has ended; none if it has
-	report  sync.Once                // of Hooks.CannotNotify
+	users   int              // goroutines that wait
+	used    time.Duration    // when the last of them left, by the monotonic clock
+	running bool             // run runs
+	address string           // at which the server notifies this process, empty without a connection
+	last    map[string]*turn // by key: the last request about it; none if it has ended
+	report  sync.Once        // of Hooks.CannotNotify
 }
 
 const (
@@ -83,7 +83,7 @@ func (c *core) newSubscription(at *server) *subscription {
 	if at.notifier == nil || c.cfg.Lab.Notifications == Off {
 		return nil
 	}
-	return &subscription{at: at, notifier: at.notifier, last: make(map[string]chan struct{})}
+	return &subscription{at: at, notifier: at.notifier, last: make(map[string]*turn)}
 }
 
 // use keeps it open until drop.
@@ -225,12 +225,17 @@ func (s *subscription) enqueue(ctx context.Context, key, address string, front, 
 		// Longer than a process waits in the queue without polling.
 		TTL: max(time.Minute, 2*cfg.MaxTTL, 2*cfg.Lab.BackoffMax).Truncate(time.Millisecond),
 	}
-	s.afterEarlier(key, func() {
-		vote := s.at.position(ctx, wire.Enqueue, w).Vote
+	s.afterEarlier(key, func(placed bool) bool {
+		if ctx.Err() != nil { // the waiter has left
+			answer <- wire.Failed
+			return placed
+		}
+		vote := s.at.position(context.WithoutCancel(ctx), wire.Enqueue, w).Vote
 		if vote.Err != nil && permanent(vote.Err) {
 			s.reportCannotNotify(vote.Err)
 		}
 		answer <- vote.Outcome
+		return true
 	})
 	return answer
 }
@@ -239,10 +244,13 @@ func (s *subscription) enqueue(ctx context.Context, key, address string, front, 
 // found that no waiter uses the position.
 func (s *subscription) dequeue(key, address string) {
 	w := wire.Waiter{Key: key, Address: address}
-	s.afterEarlier(key, func() {
+	s.afterEarlier(key, func(placed bool) bool {
 		// A failure does no harm: a notification of a process that has left is one lost
 		// notification.
-		s.at.position(context.Background(), wire.Dequeue, w)
+		if placed || address == nobody {
+			s.at.position(context.Background(), wire.Dequeue, w)
+		}
+		return placed && address == nobody
 	})
 }
 
@@ -259,25 +267,36 @@ const nobody = "-"
 
 // afterEarlier sends a request about a key in the background, after all earlier ones. Otherwise the
 // Dequeue of one waiter could remove the position that the next one has just taken, because both
-// have the same address. An earlier request ends soon: it is under a timeout.
-func (s *subscription) afterEarlier(key string, ask func()) {
-	done := make(chan struct{})
+// have the same address. An earlier request ends soon: it is under a timeout, and what has turned out to be pointless by
+// its turn isn't sent. So requests don't pile up if waiters leave faster than the server answers.
+//
+// ask gets whether this process may have a position, and returns whether it may have one then.
+func (s *subscription) afterEarlier(key string, ask func(placed bool) bool) {
+	t := &turn{done: make(chan struct{})}
 	s.mu.Lock()
 	before := s.last[key]
-	s.last[key] = done
+	s.last[key] = t
 	s.mu.Unlock()
 	s.at.c.background.spawn(func() {
+		placed := true // as far as is known
 		if before != nil {
-			<-before
+			<-before.done
+			placed = before.placed
 		}
-		ask()
+		t.placed = ask(placed)
 		s.mu.Lock()
-		if s.last[key] == done {
+		if s.last[key] == t {
 			delete(s.last, key)
 		}
 		s.mu.Unlock()
-		close(done)
+		close(t.done)
 	})
+}
+
+// turn is a request about a key's queue.
+type turn struct {
+	done   chan struct{} // closed when it has ended
+	placed bool          // this process may have a position then
 }
 
 // subscribe uses the subscription at the instance at which processes queue, if that can
@@ -320,7 +339,7 @@ func (w *wait) enqueue(address string, front, yield bool) (queued, free, ok bool
 	// Before the request is sent, because the notification may come before the answer.
 	w.c.dequeue(w.key, w.setPosition(position{Instance: w.instance, Address: address}))
 	select {
-	case answer := <-w.subscription.enqueue(context.WithoutCancel(w.ctx), w.key, address, front, yield):
+	case answer := <-w.subscription.enqueue(w.ctx, w.key, address, front, yield):
 		if answer != wire.Granted {
 			w.setPosition(position{})
 		}

@@ -708,3 +708,33 @@ func TestWaiterCancelledBeforeItsRound(t *testing.T) {
 		cfg.InstanceTimeout, cfg.TTL, cfg.Lab.BackoffMax = 2*time.Second, 20*time.Second, time.Minute
 	})
 }
+
+// Waiters that leave faster than the server answers at which processes queue don't keep the next one waiting there.
+func TestWaitersThatLeaveDoNotPileUp(t *testing.T) {
+	playNotifying(t, 3, func(f *fixture) {
+		f.warm()
+		key := "k"
+		for quorum.QueueOf(f.Coordinator, key) != 2 {
+			key += "k"
+		}
+		held, err := f.other().Acquire(f.ctx, key)
+		require.NoError(t, err)
+		time.Sleep(100 * ms)
+		const far = 40 * ms
+		f.lag(ms, 0, 1)
+		f.lag(far, 2)
+		for range 200 {
+			ctx, cancel := context.WithTimeout(f.ctx, 5*ms)
+			_, err := f.Acquire(ctx, key)
+			cancel()
+			require.ErrorIs(t, err, quorum.ErrInterrupted)
+		}
+		at := f.elapsed()
+		time.AfterFunc(ms, func() { _ = held.Release(f.ctx) })
+		lease, err := f.Acquire(f.ctx, key)
+		require.NoError(t, err)
+		assert.Less(t, f.elapsed()-at, 5*far)
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}

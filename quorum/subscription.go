@@ -226,6 +226,7 @@ func (s *subscription) enqueue(ctx context.Context, key, address string, front, 
 		TTL: max(time.Minute, 2*cfg.MaxTTL, 2*cfg.Lab.BackoffMax).Truncate(time.Millisecond),
 	}
 	s.afterEarlier(key, func(placed bool) bool {
+		//guard:waiters-dont-pile-up  waiters that leave don't keep the next one waiting at a slow server
 		if ctx.Err() != nil { // the waiter has left
 			answer <- wire.Failed
 			return placed

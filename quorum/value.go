@@ -44,7 +44,7 @@ type place struct {
 	queued  int           // requests that have not ended
 	skipped bool          // the SET came too late to be sent
 	later   []*call       // those that wait for their turn
-	heirs   []*call       // acquisitions under other values that wait until these have ended
+	waiting []*call       // acquisitions under other values that wait until these have ended
 	after   wire.Op       // what follows then, if it isn't pointless: a Raise or a Restore
 	ttl     time.Duration // of the Restore
 
@@ -95,6 +95,7 @@ func (v *value) sendAfter(earlier []*value, c *call, now drift.Instant) {
 	p := &v.places[c.s.index]
 	p.queued++
 	v.underWay++
+	//guard:only-deletions-are-awaited  goroutines that try at once don't wait for each other's rounds
 	first := v.underWay == 1 && v.released
 	//guard:delete-after-set  a delete isn't sent before the SET that it undoes has ended
 	later := p.queued > 1
@@ -125,7 +126,7 @@ func (v *value) precedes(c *call) {
 	//guard:own-key-is-awaited  an acquisition waits until the client's earlier requests under its keys have ended
 	if p := &v.places[c.s.index]; p.queued > 0 && !c.s.silent.Load() {
 		c.waits.Add(1)
-		p.heirs = append(p.heirs, c)
+		p.waiting = append(p.waiting, c)
 	}
 }
 
@@ -162,10 +163,14 @@ func (v *value) pointlessLocked(i int, req *wire.Request) bool {
 		}
 		// A SET that was refused or never sent has set nothing. But a waiter in the queue there may
 		// have been notified, and have become the holder: then the next one waits for this release.
-		// And one that came too late to be sent was this process's turn, which goes to another one, unless a later
-		// acquisition of this client waits here for this: then it is that one's turn. So the requests that wait here
-		// don't become more with each turn, however slow the server is.
-		return p.presence.Absent() && !(req.Notify && (v.won || p.skipped) && !(p.skipped && v.inheritedLocked(p)))
+		notifies := v.won
+		if p.skipped {
+			// This process's turn came too late here, and goes to another process, unless a later acquisition of this
+			// one waits for this. Otherwise requests would pile up here, if the server is slower than the turns.
+			//guard:turns-dont-pile-up  a turn that came too late at a slow server costs no round trip there
+			notifies = !v.awaitedLocked(p)
+		}
+		return p.presence.Absent() && !(req.Notify && notifies)
 	case wire.Acquire, wire.Raise, wire.Restore, wire.Pass:
 		// A round that ends while its requests are sent is rolled back at once: what it has yet to send comes too late.
 		//guard:nothing-after-release  nothing is put back once a release was queued
@@ -174,10 +179,10 @@ func (v *value) pointlessLocked(i int, req *wire.Request) bool {
 	return false
 }
 
-// inheritedLocked reports whether acquisitions of all of the value's keys wait until its requests have ended at a place.
-func (v *value) inheritedLocked(p *place) bool {
+// awaitedLocked reports whether acquisitions of all of the value's keys wait until its requests have ended at a place.
+func (v *value) awaitedLocked(p *place) bool {
 	for _, key := range v.keys {
-		if !slices.ContainsFunc(p.heirs, func(h *call) bool { return slices.Contains(h.v.keys, key) }) {
+		if !slices.ContainsFunc(p.waiting, func(c *call) bool { return slices.Contains(c.v.keys, key) }) {
 			return false
 		}
 	}
@@ -223,13 +228,13 @@ func (v *value) next(i int) {
 	v.underWay--
 	last := v.underWay == 0
 	var c *call
-	var heirs []*call
+	var waited []*call
 	if len(p.later) > 0 {
 		c, p.later = p.later[0], p.later[1:]
 	}
 	//guard:silence-is-not-awaited  an acquisition doesn't wait until a server that hangs has answered every earlier request
 	if p.queued == 0 || v.c.servers[i].silent.Load() {
-		heirs, p.heirs = p.heirs, nil
+		waited, p.waiting = p.waiting, nil
 	}
 	v.mu.Unlock()
 	if last {
@@ -240,9 +245,9 @@ func (v *value) next(i int) {
 	} else {
 		v.followAt(i)
 	}
-	for _, h := range heirs {
-		if h.waits.Add(-1) == 0 {
-			h.v.begin(h, drift.Instant{})
+	for _, w := range waited {
+		if w.waits.Add(-1) == 0 {
+			w.v.begin(w, drift.Instant{})
 		}
 	}
 }

@@ -20,7 +20,7 @@ type attempt struct {
 	once  bool // its caller doesn't wait for the lock
 	start drift.Instant
 	v     *value
-	after []*value      // the earlier ones under these keys that have requests without an answer
+	after []*value      // the earlier ones under these keys that are being deleted, see underWay
 	calls []call        // one to each server
 	done  chan struct{} // closed when the answers decide the round
 
@@ -117,13 +117,13 @@ func (a *attempt) ask(ctx context.Context) (cause error) {
 // send sends what the round orders. now is as in call.start.
 func (a *attempt) send(orders []order, now drift.Instant) {
 	for _, o := range orders {
-		next := &a.calls[o.i]
-		if o.op == wire.Raise {
-			req := a.v.request(wire.Raise)
-			req.Fence.Token = a.round.token
-			next = &call{s: a.c.servers[o.i], req: req, v: a.v, to: a}
+		if o.op == wire.Acquire {
+			a.v.sendAfter(a.after, &a.calls[o.i], now)
+			continue
 		}
-		a.v.sendAfter(a.after, next, now)
+		req := a.v.request(wire.Raise)
+		req.Fence.Token = a.round.token
+		a.v.send(&call{s: a.c.servers[o.i], req: req, v: a.v, to: a}, now)
 	}
 }
 

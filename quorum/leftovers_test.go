@@ -79,6 +79,41 @@ func TestAServerThatHangsIsAwaitedForATimeout(t *testing.T) {
 	})
 }
 
+// A raise is about a key that is there, and waits for no earlier value.
+func TestARaiseDoesNotWaitForEarlierValues(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		lease := f.acquire("k")
+		synctest.Wait()
+		f.each(func(s *quorumtest.Server) { s.SetFate(only(wire.Extend, quorumtest.Fate{End: quorumtest.LoseRequest})) })
+		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrNotExtended) // so the servers are silent
+		for i, s := range f.servers {
+			s.PutCounter("k", 5) // too old
+			s.SetFate(func(req wire.Request) quorumtest.Fate {
+				switch {
+				case req.Op == wire.Release:
+					return quorumtest.Fate{After: 80 * ms}
+				case req.Op == wire.Acquire && i > 0:
+					return quorumtest.Fate{After: 5 * ms} // so the first server has answered before the token is chosen
+				}
+				return quorumtest.Fate{}
+			})
+		}
+		released := make(chan error, 1)
+		go func() { released <- lease.Release(f.ctx) }()
+		time.Sleep(ms)
+		at, raises := f.elapsed(), f.count(0, wire.Raise)
+		next, err := f.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		assert.Less(t, f.elapsed()-at, 10*ms)
+		synctest.Wait()
+		assert.Equal(t, raises+1, f.count(0, wire.Raise))
+		require.NoError(t, <-released)
+		require.NoError(t, next.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
 // Round trips take more than half of the timeout, and requests overtake each other, while servers stand still for
 // longer than that, as on a busy machine. A client that alone wants a key is never refused, and gets it soon.
 func TestSlowServersAndNoOwnValueInTheWay(t *testing.T) {

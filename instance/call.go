@@ -36,7 +36,7 @@ type call struct {
 	looks       bool    // it was refused, and has to ask who holds the lock
 	unnotified  bool    // a release that was denied with its wait queues, and is sent without them
 	slots       []*slot // of an acquisition, one for each key
-	deletesLate bool    // it deletes a value that another one in its transaction sets
+	deletesLate bool    // its deletes come after an earlier acquisition in its transaction, see transaction.deletes
 	replaced    bool    // each key had one of the values in Delete
 	left        bool    // some of several keys may be left, see undo.lua
 }

@@ -11,7 +11,7 @@ import (
 // queues has the wait queues of this process. "This process" means this Coordinator and its
 // views: two Coordinators in one program are two processes here.
 //
-// One lock guards them all, and what their waiters say is guarded by it. It is held for a few steps at a time:
+// One lock guards them all, and wait.inherited of their waiters. It is held for a few steps at a time:
 // nothing under it blocks or calls user code. A waiter's context belongs to the user, so the waiter
 // checks it, and not the goroutine that hands it a lease.
 type queues struct {
@@ -276,7 +276,7 @@ func (qs *queues) letIn(key string) {
 	qs.ofLocked(key).LetIn(qs.now())
 }
 
-// lost notes for the other waiters that the waiter lost a round. asked says that the round was sent.
+// lost notes for the other waiters that the waiter lost a round.
 func (w *wait) lost(err *RoundError) {
 	qs, q := w.c.queues, w.queue
 	qs.mu.Lock()

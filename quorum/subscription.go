@@ -61,12 +61,12 @@ type subscription struct {
 	notifier wire.Notifier
 
 	mu      sync.Mutex
-	users   int              // goroutines that wait
-	used    time.Duration    // when the last of them left, by the monotonic clock
-	running bool             // run runs
-	address string           // at which the server notifies this process, empty without a connection
-	last    map[string]*turn // by key: the last request about it; none if it has ended
-	report  sync.Once        // of Hooks.CannotNotify
+	users   int               // goroutines that wait
+	used    time.Duration     // when the last of them left, by the monotonic clock
+	running bool              // run runs
+	address string            // at which the server notifies this process, empty without a connection
+	last    map[string]*asked // by key: the last request about it; none if it has ended
+	report  sync.Once         // of Hooks.CannotNotify
 }
 
 const (
@@ -83,7 +83,7 @@ func (c *core) newSubscription(at *server) *subscription {
 	if at.notifier == nil || c.cfg.Lab.Notifications == Off {
 		return nil
 	}
-	return &subscription{at: at, notifier: at.notifier, last: make(map[string]*turn)}
+	return &subscription{at: at, notifier: at.notifier, last: make(map[string]*asked)}
 }
 
 // use keeps it open until drop.
@@ -273,7 +273,7 @@ const nobody = "-"
 //
 // ask gets whether this process may have a position, and returns whether it may have one then.
 func (s *subscription) afterEarlier(key string, ask func(placed bool) bool) {
-	t := &turn{done: make(chan struct{})}
+	t := &asked{done: make(chan struct{})}
 	s.mu.Lock()
 	before := s.last[key]
 	s.last[key] = t
@@ -294,8 +294,8 @@ func (s *subscription) afterEarlier(key string, ask func(placed bool) bool) {
 	})
 }
 
-// turn is a request about a key's queue.
-type turn struct {
+// asked is a request about a key's queue.
+type asked struct {
 	done   chan struct{} // closed when it has ended
 	placed bool          // this process may have a position then
 }

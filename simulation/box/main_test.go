@@ -104,7 +104,11 @@ type document struct {
 	count   int           // of its requests
 	kept    string        // the value of its lease
 	until   time.Time
+	runs    []string // of the servers, when it was opened
 }
+
+// mark is a key that a client sets on each server when it is opened, and that a server has lost with its data.
+const mark = "mark"
 
 func (d *document) open(r driver.Request, broken func(string) bool) {
 	d.broken = broken
@@ -113,12 +117,36 @@ func (d *document) open(r driver.Request, broken func(string) bool) {
 	if broken("late-held") {
 		d.limit = time.Hour
 	}
+	if broken("patient") {
+		d.limit = time.Duration(r.TTL)*time.Millisecond + 2*slack
+	}
 	for _, addr := range r.Servers {
 		d.servers = append(d.servers, redis.NewClient(&redis.Options{
 			Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true, DialTimeout: d.limit, ReadTimeout: -1, WriteTimeout: -1,
 		}))
 	}
 	d.name = r.Client
+	for _, c := range d.servers {
+		ctx, cancel := context.WithTimeout(context.Background(), d.limit)
+		if broken("marks") {
+			_ = c.Set(ctx, mark, "", 0).Err() // a server without it has no vote
+		}
+		d.runs = append(d.runs, run(ctx, c))
+		cancel()
+	}
+}
+
+// run is the run of a server, empty if it doesn't tell.
+func run(ctx context.Context, c *redis.Client) string {
+	return c.InfoMap(ctx, "server").Item("Server", "run_id")
+}
+
+// mayVote reports whether a client that takes some care trusts a server.
+func (d *document) mayVote(ctx context.Context, c *redis.Client) bool {
+	if d.broken("marks") && c.Exists(ctx, mark).Val() == 0 {
+		return false
+	}
+	return !d.broken("runs") || run(ctx, c) == d.runs[slices.Index(d.servers, c)]
 }
 
 const (
@@ -149,8 +177,13 @@ func (d *document) valid(r driver.Request, began time.Time, votes int) bool {
 	ttl := time.Duration(r.TTL) * time.Millisecond
 	d.until = began.Add(ttl - ttl/100 - 2*time.Millisecond)
 	quorum := len(d.servers)/2 + 1
-	if d.broken("minority") {
+	switch {
+	case d.broken("minority"):
 		quorum = 1
+	case d.broken("half"):
+		quorum = (len(d.servers) + 1) / 2
+	case d.broken("all"):
+		quorum = len(d.servers)
 	}
 	return votes >= quorum && (d.broken("late-held") || time.Now().Before(d.until))
 }
@@ -164,9 +197,15 @@ func (d *document) acquire(r driver.Request) (held bool, why string) {
 	if d.broken("same-value") {
 		value = d.name
 	}
-	refused := false
+	refused, ttl := false, time.Duration(r.TTL)*time.Millisecond
+	if d.broken("forever") {
+		ttl = 0
+	}
 	votes := d.all(func(ctx context.Context, c *redis.Client) bool {
-		ok, err := c.SetNX(ctx, r.Key, value, time.Duration(r.TTL)*time.Millisecond).Result()
+		if !d.mayVote(ctx, c) {
+			return false
+		}
+		ok, err := c.SetNX(ctx, r.Key, value, ttl).Result()
 		refused = refused || err == nil && !ok
 		return ok
 	})

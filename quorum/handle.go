@@ -17,8 +17,8 @@ import (
 )
 
 // Handle is a lease that one process hands off to another, which resumes it
-// (Coordinator.Resume) or releases it (Coordinator.ReleaseHandle). Lease.HandOff makes the
-// handle and ends the lease in the sender, so no two processes hold it at once.
+// (Coordinator.Resume). Lease.HandOff makes the handle and ends the lease in the sender, so no two
+// processes hold it at once.
 //
 // A handle is a secret like a password, because its owner can take or release the lease. Only
 // Text writes it out. Printing, logging and encoding/json don't.
@@ -138,7 +138,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 // a token that isn't below the instances' counters; ErrExpired; ErrLost if so many instances
 // say that the key is not the lease's that no quorum can have it; and those of TryAcquire
 // except ErrHeldByCaller and ErrTaken. After an error from the instances the lease is lost:
-// replaced values have been deleted again. ReleaseHandle deletes the rest before it expires.
+// replaced values have been deleted again. The rest expires.
 func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error) {
 	h := handle.fields()
 	if err := c.checkHandle(h); err != nil {
@@ -166,34 +166,6 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 	lease.backdate(lived)
 	c.queues.acquired(lease, "", c.reader.Now().Mono)
 	return view.deliver(ctx, lease), nil
-}
-
-// ReleaseHandle releases a lease by its handle. Errors: ErrConfig for a handle of another
-// set of instances, ErrNotHeld, ErrUnreachable, ErrClosed.
-func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
-	h := handle.fields()
-	if err := c.checkHandle(h); err != nil {
-		return err
-	}
-	ctx, all := context.WithoutCancel(ctx), keys{handle.Key()}
-	if err := c.ready(ctx, wire.Release, all); err != nil {
-		return err
-	}
-	v := newValue(c.core, all, h.Value)
-	for i := range v.places {
-		v.places[i].presence.There = true // as far as is known; an instance without it will say so
-	}
-	v.won = true
-	now := c.reader.Now()
-	lease := newLease(ctx, v, h.Token, &c.terms, now)
-	lease.length = min(max(0, h.Deadline.Sub(now.Wall)), c.cfg.MaxTTL)
-	lease.backdate(h.heldBy(now.Wall))
-	// Not by Lease.Release: this process never had the lease, so it can't have lost it.
-	before := lease.event(nil)
-	lease.end(ErrReleased)
-	err := lease.free(false)
-	lease.reportRelease(ctx, before, err)
-	return err
 }
 
 var errNoHandle = fmt.Errorf("%w: the handle is empty; Lease.HandOff and ParseHandle make one", ErrConfig)

@@ -402,7 +402,6 @@ func TestHandleWorksOnce(t *testing.T) {
 		synctest.Wait()
 		_, err = f.other().Resume(f.ctx, handle)
 		require.ErrorIs(t, err, quorum.ErrLost)
-		require.ErrorIs(t, f.other().ReleaseHandle(f.ctx, handle), quorum.ErrNotHeld)
 		require.NoError(t, first.Err())
 		require.NoError(t, first.Release(f.ctx))
 	})
@@ -569,15 +568,11 @@ func TestResumeRefusesWhatDoesNotFit(t *testing.T) {
 			handle := parse(t, sealed(changed))
 			_, err := f.Resume(f.ctx, handle)
 			require.ErrorIs(t, err, quorum.ErrConfig, name)
-			if !strings.Contains(name, "TTL that") && !strings.Contains(name, "TTL above") {
-				require.ErrorIs(t, f.ReleaseHandle(f.ctx, handle), quorum.ErrConfig, name)
-			}
 		}
-		for _, err := range []error{f.ReleaseHandle(f.ctx, quorum.Handle{}), func() error { _, err := f.Resume(f.ctx, quorum.Handle{}); return err }()} {
-			require.ErrorIs(t, err, quorum.ErrConfig)
-		}
+		_, err := f.Resume(f.ctx, quorum.Handle{})
+		require.ErrorIs(t, err, quorum.ErrConfig)
 		other := parse(t, sealed(strings.Replace(fields, set, "other"+set, 1)))
-		_, err := f.Resume(f.ctx, other)
+		_, err = f.Resume(f.ctx, other)
 		require.ErrorIs(t, err, wire.ErrSetMismatch)
 		assert.ErrorContains(t, err, "other@0 N=5 Q=3")
 		require.NoError(t, f.Settle(f.ctx))
@@ -604,31 +599,6 @@ func TestResumeAfterTheCountersWereLost(t *testing.T) {
 		_, err := f.other().Resume(f.ctx, handle)
 		require.ErrorIs(t, err, quorum.ErrConfig)
 		assert.ErrorContains(t, err, "the instances' counters have only come to")
-		f.requireNothingLeft()
-	})
-}
-
-func TestReleaseHandle(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		synctest.Wait()
-		handle := f.handOff(lease)
-		ended, cancel := context.WithCancel(f.ctx)
-		cancel()
-		other := f.other()
-		require.NoError(t, other.ReleaseHandle(ended, handle), "for a caller that was cancelled, too")
-		require.NoError(t, other.Settle(f.ctx))
-		f.requireNothingLeft()
-		require.ErrorIs(t, other.ReleaseHandle(f.ctx, handle), quorum.ErrNotHeld)
-
-		second := f.acquire("k")
-		synctest.Wait()
-		require.ErrorIs(t, other.ReleaseHandle(f.ctx, handle), quorum.ErrNotHeld)
-		assert.Len(t, f.left(), 5, "the next holder's key stays")
-		f.hang(0, 1, 2)
-		require.ErrorIs(t, other.ReleaseHandle(f.ctx, f.handOff(second)), quorum.ErrUnreachable)
-		f.resume(0, 1, 2)
-		require.NoError(t, other.Settle(f.ctx))
 		f.requireNothingLeft()
 	})
 }
@@ -673,7 +643,9 @@ func TestWaitersDoNotTrustALeaseThatWasHandedOff(t *testing.T) {
 					acquired <- err
 				}()
 				synctest.Wait() // it waits in the queue
-				require.NoError(t, releaser(f).ReleaseHandle(f.ctx, f.handOff(lease)))
+				resumed, err := releaser(f).Resume(f.ctx, f.handOff(lease))
+				require.NoError(t, err)
+				require.NoError(t, resumed.Release(f.ctx))
 				require.NoError(t, <-acquired)
 				assert.Less(t, f.elapsed(), time.Second, "the lock was free, and it slept")
 			})
@@ -682,7 +654,7 @@ func TestWaitersDoNotTrustALeaseThatWasHandedOff(t *testing.T) {
 }
 
 // The hook is told how long the lease was held, also before it was handed off.
-func TestReleaseHandleTellsItsHook(t *testing.T) {
+func TestResumedLeaseTellsHowLongItWasHeld(t *testing.T) {
 	var told []quorum.LeaseEvent
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
@@ -690,10 +662,11 @@ func TestReleaseHandleTellsItsHook(t *testing.T) {
 		handle, err := lease.HandOff(f.ctx)
 		require.NoError(t, err)
 		time.Sleep(5 * time.Second)
-		require.NoError(t, f.ReleaseHandle(f.ctx, handle))
+		resumed, err := f.Resume(f.ctx, handle)
+		require.NoError(t, err)
+		require.NoError(t, resumed.Release(f.ctx))
 		require.Len(t, told, 2)
 		assert.Equal(t, 9*time.Second, told[1].Held)
-		assert.Equal(t, fullValidity-9*time.Second, told[1].Validity)
 	}, func(cfg *quorum.Config) {
 		cfg.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) { told = append(told, e) }
 	})

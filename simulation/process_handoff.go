@@ -42,22 +42,6 @@ func (c *Client) Resume(handle quorum.Handle) (Lease, error) {
 	return c.gain(h, func() (Lease, error) { return asLease(c.Coordinator.Resume(c.ctx, handle)) })
 }
 
-// ReleaseHandle is quorum.Coordinator.ReleaseHandle.
-func (c *Client) ReleaseHandle(handle quorum.Handle) error {
-	if c.Coordinator == nil {
-		return errNoHandles
-	}
-	c.settle()
-	err := c.Coordinator.ReleaseHandle(c.ctx, handle)
-	c.returned()
-	words := "released a handle"
-	if err != nil {
-		words += ": " + record.ErrorName(err)
-	}
-	c.Note(words)
-	return err
-}
-
 // Send sends another process a letter, such as a handle's text. It takes a message's
 // latency plus delay. It reaches the incarnation of that process that exists on arrival,
 // if there is one. Link faults don't affect letters: the workload itself loses, repeats

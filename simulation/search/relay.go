@@ -49,7 +49,6 @@ const (
 	relayDelay
 	relayAgain
 	relayTakes
-	relayLate
 	relayings
 )
 
@@ -65,7 +64,7 @@ func (w relay) play(c *simulation.Client) {
 	for round := range relayRounds {
 		d := draws{c, round * relayings}
 		c.Sleep(d.ms(relayStart, 400))
-		lease := receive(c, d, d.pick(relayTakes, 12))
+		lease := receive(c, d.pick(relayTakes, 12))
 		if lease == nil {
 			lease = get(c, d.pick(relayWaiting, 3))
 		}
@@ -76,15 +75,15 @@ func (w relay) play(c *simulation.Client) {
 	// Letters are still on their way.
 	for round := range 2 {
 		d := draws{c, (relayRounds + round) * relayings}
-		if lease := receive(c, d, 20); lease != nil {
+		if lease := receive(c, 20); lease != nil {
 			hold(c, lease, d)
 		}
 	}
 }
 
 // receive reads letters until one of them gives a lease, at most looks times.
-func receive(c *simulation.Client, d draws, looks int) simulation.Lease {
-	for look := range looks {
+func receive(c *simulation.Client, looks int) simulation.Lease {
+	for range looks {
 		for {
 			text, ok := c.Letter()
 			if !ok {
@@ -93,10 +92,6 @@ func receive(c *simulation.Client, d draws, looks int) simulation.Lease {
 			handle, err := quorum.ParseHandle(text)
 			if err != nil {
 				c.Note("a letter that is no handle")
-				continue
-			}
-			if d.pick(relayLate+100*look, 6) == 0 {
-				_ = c.ReleaseHandle(handle) // the log has its outcome
 				continue
 			}
 			if lease, err := c.Resume(handle); err == nil {
@@ -151,10 +146,6 @@ func hold(c *simulation.Client, lease simulation.Lease, d draws) {
 	}
 	if c.Valid(lease) {
 		update(c, lease, thinks)
-	}
-	if d.pick(relayAgain+1000, 8) == 0 {
-		c.Sleep(d.ms(relayAgain+2000, 3000))
-		_ = c.ReleaseHandle(handle)
 	}
 }
 

@@ -18,7 +18,8 @@ import (
 // What the answer is for follows from the operation. An Acquire would set a new key, so it is sent only if
 // the server may vote. A Raise, an Extend, a Restore or a Pass is about a key that the server has, so it is sent
 // anyway, and its grant counts on the same conditions. No grant of another operation has any further effect,
-// so such a request names no run.
+// so such a request names no run. A Look is sent to a server that is known, though: one under two names would count
+// twice, and a replica may be behind.
 //
 // Each call has a timeout of its own, and nothing else ends it: an error of one server must not cost the vote of
 // another. The Coordinator's background counts it until it has ended.
@@ -33,7 +34,7 @@ type call struct {
 	waits   atomic.Int32 // for how many earlier values, see value.precedes
 
 	began, sent drift.Instant
-	run         wire.Run      // that it names, see Request.Run
+	run         wire.Run      // of the server; a request that counts names it, see Request.Run
 	floor       fencing.Token // that an Acquire names, see Fence.Floor
 	repeated    bool          // it was sent once more, because another run had answered
 	skipped     bool          // it was pointless, and not sent
@@ -59,6 +60,9 @@ func (c *call) counts() bool {
 	return false
 }
 
+// identifies reports whether the server must be known before it is asked.
+func (c *call) identifies() bool { return c.counts() || c.req.Op == wire.Look }
+
 // start sends the request. It doesn't block. now is the present, read before anything is sent, so that the
 // timeout counts from no later than this; or the zero Instant if the clocks have yet to be read.
 func (c *call) start(now drift.Instant) {
@@ -73,7 +77,7 @@ func (c *call) start(now drift.Instant) {
 	s.mu.Lock()
 	s.unanswered++
 	err := s.c.overloaded(op, s.unanswered)
-	if err == nil && c.counts() {
+	if err == nil && c.identifies() {
 		st = s.standingLocked(c.began)
 	}
 	s.mu.Unlock()
@@ -87,7 +91,7 @@ func (c *call) start(now drift.Instant) {
 		c.fail(st.err)
 	case !s.connected():
 		go c.connect()
-	case !c.counts():
+	case !c.identifies():
 		c.send(st, c.began)
 	case !st.identified, op == wire.Acquire && st.otherSet:
 		go c.probe(false)
@@ -103,7 +107,7 @@ func (c *call) connect() {
 	switch err := c.s.connect(context.Background()); {
 	case err != nil:
 		c.fail(err)
-	case c.counts():
+	case c.identifies():
 		c.probe(true)
 	default:
 		c.began = c.s.c.reader.Now()
@@ -147,9 +151,10 @@ func (c *call) send(st standing, now drift.Instant) {
 		return
 	}
 	req := *c.req
+	c.run = st.run
 	if c.counts() {
 		//guard:run-is-sent  every command names the run that it is meant for
-		c.run, req.Run = st.run, st.run
+		req.Run = st.run
 	}
 	if req.Op == wire.Acquire {
 		c.floor, req.Fence.Floor = st.floor, st.floor

@@ -138,9 +138,9 @@ func holdersIn(votes []Ballot, m majority.Majority) (found []Holder) {
 }
 
 // Inspect reports on a lock without taking it: who holds it, on which instances, for how long.
-// It waits for all instances, but no longer than InstanceTimeout, or twice that for an instance
-// that has yet to say who it is, and before that for a connection (wire.Connector). With
-// RestartQuarantine on, a server under two names counts once, and a replica doesn't count.
+// It waits for all instances, but no longer than InstanceTimeout, or for a connection that has to be made
+// (wire.Connector) and twice that. With RestartQuarantine on, a server under two names counts once, and a
+// replica doesn't count.
 //
 // The error is ErrConfig for the key, ErrNoQuorum as *RoundError if fewer than a quorum
 // count (the Inspection has what was found), ErrInterrupted, or ErrClosed.
@@ -198,49 +198,31 @@ func (c *Coordinator) Free(ctx context.Context, key string) error {
 	return err
 }
 
-// lookAtAll asks all instances, and returns when the answers are enough or all of them are there.
-func (c *core) lookAtAll(ctx context.Context, cmd wire.Request, enough func([]Ballot) bool) ([]Ballot, []wire.Run) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	type answer struct {
-		i int
-		Ballot
-		run wire.Run
-	}
-	answers := make(chan answer, len(c.servers))
-	for i, s := range c.servers {
-		c.background.spawn(func() {
-			ballot, run := s.look(ctx, cmd)
-			answers <- answer{i, ballot, run}
-		})
+// lookAtAll asks all instances, and returns when the answers are enough, all of them are there, or ctx has ended.
+func (c *core) lookAtAll(ctx context.Context, req wire.Request, enough func([]Ballot) bool) ([]Ballot, []wire.Run) {
+	answers, now := make(inbox, len(c.servers)), c.reader.Now()
+	for _, s := range c.servers {
+		c.background.add()
+		(&call{s: s, req: &req, to: answers}).start(now)
 	}
 	ballots, runs := c.pending.values(), make([]wire.Run, len(c.servers))
 	for range c.servers {
-		a := <-answers
-		if ballots[a.i], runs[a.i] = a.Ballot, a.run; enough(ballots) {
-			break
+		select {
+		case a := <-answers:
+			i := a.s.index
+			if ballots[i], runs[i] = a.ballot, a.run; enough(ballots) {
+				return ballots, runs
+			}
+		case <-ctx.Done():
+			for i := range ballots {
+				if ballots[i].Vote.Err == ErrPending {
+					ballots[i].Vote.Err = interrupted(ctx)
+				}
+			}
+			return ballots, runs
 		}
 	}
 	return ballots, runs
-}
-
-// look asks a server that may be counted: one under two names would count twice, and a replica may
-// be behind. It works on ctx itself, because a look sets nothing.
-func (s *server) look(ctx context.Context, req wire.Request) (Ballot, wire.Run) {
-	err := s.connect(ctx)
-	own, cancel := s.c.clock.WithTimeout(ctx, s.c.cfg.InstanceTimeout)
-	defer cancel()
-	var st standing
-	if err == nil {
-		st, err = s.identified(own)
-	}
-	if err != nil {
-		if err = s.hideTimeout(err, s.c.cfg.InstanceTimeout); ctx.Err() != nil {
-			err = interrupted(ctx)
-		}
-		return Ballot{Instance: s.name, Vote: wire.Vote{Unsent: true, Err: err}}, ""
-	}
-	return s.ask(ctx, &req), st.run
 }
 
 func inspection(key string, m majority.Majority, ballots []Ballot) Inspection {

@@ -303,38 +303,20 @@ func (c *call) ended() {
 	c.s.c.background.finish()
 }
 
-// ask sends a request that is about no value of a round, and waits for the answer, or for ctx's end. A grant has
-// no further effect.
-func (s *server) ask(ctx context.Context, req *wire.Request) Ballot {
-	return s.askBy(ctx, &call{s: s, req: req})
-}
+// ask sends a request that is about no value of a round, and waits for the answer. A grant has no further effect.
+func (s *server) ask(req *wire.Request) Ballot { return (&call{s: s, req: req}).await() }
 
 // position asks for a position in a wait queue, or gives it up.
-func (s *server) position(ctx context.Context, op wire.Op, w wire.Waiter) Ballot {
-	return s.askBy(ctx, &call{s: s, req: &wire.Request{Op: op}, waiter: &w})
+func (s *server) position(op wire.Op, w wire.Waiter) Ballot {
+	return (&call{s: s, req: &wire.Request{Op: op}, waiter: &w}).await()
 }
 
-func (s *server) askBy(ctx context.Context, c *call) Ballot {
-	unsent := func(err error) Ballot {
-		if ctx.Err() != nil {
-			err = interrupted(ctx)
-		}
-		return Ballot{Instance: s.name, Vote: wire.Vote{Unsent: true, Err: err}}
-	}
-	if ctx.Err() != nil {
-		return unsent(nil)
-	}
-	if err := s.connect(ctx); err != nil {
-		return unsent(s.hideTimeout(err, s.c.cfg.InstanceTimeout))
-	}
+// await starts the call and waits for the answer, which comes soon, because every request is under a timeout.
+func (c *call) await() Ballot {
 	answer := make(inbox, 1)
 	c.to = answer
-	s.c.background.add()
+	c.s.c.background.add()
 	c.start(drift.Instant{})
-	select {
-	case <-answer:
-		return c.ballot
-	case <-ctx.Done():
-		return Ballot{Instance: s.name, Vote: wire.Vote{Err: interrupted(ctx)}}
-	}
+	<-answer
+	return c.ballot
 }

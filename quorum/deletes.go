@@ -1,7 +1,6 @@
 package quorum
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -319,7 +318,7 @@ func (d *deletes) sendAll(due []*pendingDelete) bool {
 }
 
 func (d *deletes) send(p *pendingDelete) bool {
-	vote := d.s.ask(context.Background(), p.v.request(wire.Release)).Vote
+	vote := d.s.ask(p.v.request(wire.Release)).Vote
 	now := d.s.c.reader.Now().Mono
 	done, answered := d.judge(p, vote, now)
 	if done {

@@ -207,7 +207,7 @@ func (s *server) forget() {
 func (s *server) tick() {
 	st := s.standing(s.c.reader.Now())
 	run, hidden := st.run, s.watchesRestarts() && st.identified && st.run.Epoch() == ""
-	vote := s.ask(context.Background(), &wire.Request{Op: wire.Tick, Clock: true, Run: run}).Vote
+	vote := s.ask(&wire.Request{Op: wire.Tick, Clock: true, Run: run}).Vote
 	other := otherRun(vote.Err)
 	switch {
 	case other != nil:

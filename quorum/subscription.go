@@ -231,7 +231,7 @@ func (s *subscription) enqueue(ctx context.Context, key, address string, front, 
 			answer <- wire.Failed
 			return placed
 		}
-		vote := s.at.position(context.WithoutCancel(ctx), wire.Enqueue, w).Vote
+		vote := s.at.position(wire.Enqueue, w).Vote
 		if vote.Err != nil && permanent(vote.Err) {
 			s.reportCannotNotify(vote.Err)
 		}
@@ -249,7 +249,7 @@ func (s *subscription) dequeue(key, address string) {
 		// A failure does no harm: a notification of a process that has left is one lost
 		// notification.
 		if placed || address == nobody {
-			s.at.position(context.Background(), wire.Dequeue, w)
+			s.at.position(wire.Dequeue, w)
 		}
 		return placed && address == nobody
 	})

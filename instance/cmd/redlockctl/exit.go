@@ -24,7 +24,7 @@ const (
 	exitSignal   = 128
 )
 
-// exits are the exit codes, for the usage text and docs/running.md.
+// exits are the exit codes, for the usage text.
 var exits = []struct{ codes, meaning string }{
 	{"0", "Done. After lock, once and elect: the command ended with 0. After once also: another process has begun the job. After inspect: a client has the lock."},
 	{"1", "verify: something is wrong, but a quorum of servers may vote. inspect: no client has the lock."},

@@ -9,8 +9,8 @@
 //	redlockctl release orders:42                      delete a lock by hand, after checks
 //
 // The servers are given by -servers or in the environment variable REDLOCK_SERVERS, as URLs
-// separated by commas. Each flag has such a variable. Passwords are never printed. docs/running.md
-// has more, and the exit codes.
+// separated by commas. Each flag has such a variable. Passwords are never printed. redlockctl help
+// explains the exit codes, and docs/running.md has more.
 package main
 
 import (

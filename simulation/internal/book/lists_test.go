@@ -1,7 +1,6 @@
 package book_test
 
 import (
-	"errors"
 	"fmt"
 	"go/doc/comment"
 	"os"
@@ -17,7 +16,6 @@ func init() {
 	generators["scenario-list"] = func([]string) (string, error) { return scenarioList(), nil }
 	generators["design-list"] = func([]string) (string, error) { return designList(), nil }
 	generators["section"] = section
-	generators["exits"] = exitCodes
 }
 
 // shownDesigns are the columns of the list of scenarios.
@@ -109,20 +107,4 @@ func sections(folder string) ([]docSection, error) {
 		all = append(all, docSection{heading, body})
 	}
 	return all, nil
-}
-
-// exitCodes is the table of redlockctl's exit codes, from its source.
-func exitCodes([]string) (string, error) {
-	text, err := os.ReadFile("../instance/cmd/redlockctl/exit.go")
-	if err != nil {
-		return "", err
-	}
-	var rows [][]string
-	for _, row := range regexp.MustCompile(`(?m)^\t\{"(.*)", "(.*)"\},$`).FindAllStringSubmatch(string(text), -1) {
-		rows = append(rows, []string{row[1], strings.TrimSuffix(row[2], ".")})
-	}
-	if len(rows) == 0 {
-		return "", errors.New("redlockctl has no table of exit codes")
-	}
-	return table("exit code | meaning", rows), nil
 }

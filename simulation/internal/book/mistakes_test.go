@@ -43,15 +43,14 @@ type recordedMistakes struct {
 type mistakeOnPaper struct {
 	Mistake string `json:"mistake"`
 	Error   string `json:"error"`
-	Fix     string `json:"fix"`
 }
 
 const mistakesFile = "testdata/mistakes.json"
 
 func init() { generators["mistakes"] = mistakeTable }
 
-// The table leaves out how a failed round begins, and what follows the statement: the advice, which the
-// last column has, and the cause in brackets. The recording keeps all of it.
+// The table leaves out how a failed round begins, and what follows the statement: the advice, and the
+// cause in brackets. The recording keeps all of it.
 var (
 	lostRound = regexp.MustCompile(`^(quorum: [a-z ]+ \((acquire|look) [^)]*\); )?(server:6379: )?(it can't be asked who it is: |probe: )?`)
 	statement = regexp.MustCompile(`; | \([^0-9]| \([^ )]* |: the client would |: a cluster `)
@@ -69,13 +68,13 @@ func mistakeTable([]string) (string, error) {
 			text = text[:end[0]] + " …"
 		}
 		text = "`" + strings.ReplaceAll(strings.ReplaceAll(text, "`", "'"), "|", `\|`) + "`"
-		if last := len(rows) - 1; last >= 0 && rows[last][1] == text && rows[last][2] == row.Fix {
+		if last := len(rows) - 1; last >= 0 && rows[last][1] == text {
 			rows[last][0] += "; " + row.Mistake
 			continue
 		}
-		rows = append(rows, []string{row.Mistake, text, row.Fix})
+		rows = append(rows, []string{row.Mistake, text})
 	}
-	return table("mistake | the error says | fix", rows), nil
+	return table("mistake | the error says", rows), nil
 }
 
 func (r *recordedMistakes) withoutTheServersWords() {
@@ -87,7 +86,7 @@ func (r *recordedMistakes) withoutTheServersWords() {
 
 // mistake is a mistake of operators: a row of the table in troubleshooting.md.
 type mistake struct {
-	name, fix string
+	name string
 	// make makes the mistake, and returns the resulting error.
 	make func(m *mistakes) error
 }
@@ -95,61 +94,61 @@ type mistake struct {
 // operatorMistakes are in the order of the table: the address, the account, the
 // server, the set.
 var operatorMistakes = []mistake{
-	{"the server isn't running, or a firewall rejects connections", "start it; check host and port", func(m *mistakes) error {
+	{"the server isn't running, or a firewall rejects connections", func(m *mistakes) error {
 		server := m.plain()
 		server.Kill()
 		return m.lock(server.URL())
 	}},
-	{"the server hangs, or a firewall swallows packets", "see to the server (`SLOWLOG GET`, swapping, a long script)", func(m *mistakes) error {
+	{"the server hangs, or a firewall swallows packets", func(m *mistakes) error {
 		server := m.plain()
 		server.Pause()
 		defer server.Resume()
 		return m.lock(server.URL(), briefly)
 	}},
-	{"an address without a scheme, `server:6379`", "`redis://server:6379`", func(m *mistakes) error { return m.lock("server:6379") }},
-	{"all servers in one URL", "one URL for each", func(m *mistakes) error { return m.lock("redis://a:6379,b:6379,c:6379") }},
-	{"a `#` in the password", "write it as `%23`; likewise `/` `%2F`, `?` `%3F`, `@` `%40`", func(m *mistakes) error { return m.lock("redis://orders:pass#word@server:6379") }},
-	{"the password where the user goes, `redis://secret@server`", "`redis://:secret@server`", func(m *mistakes) error { return m.lock("redis://secret@server") }},
-	{"the same server twice in the list", "list each server once", func(m *mistakes) error {
+	{"an address without a scheme, `server:6379`", func(m *mistakes) error { return m.lock("server:6379") }},
+	{"all servers in one URL", func(m *mistakes) error { return m.lock("redis://a:6379,b:6379,c:6379") }},
+	{"a `#` in the password", func(m *mistakes) error { return m.lock("redis://orders:pass#word@server:6379") }},
+	{"the password where the user goes, `redis://secret@server`", func(m *mistakes) error { return m.lock("redis://secret@server") }},
+	{"the same server twice in the list", func(m *mistakes) error {
 		_, err := instance.OpenAll(instance.Config{}, "redis://server", "redis://other", "redis://SERVER:6379/1")
 		return err
 	}},
-	{"the address of a web server", "the server's own port, 6379 unless it is set", func(m *mistakes) error {
+	{"the address of a web server", func(m *mistakes) error {
 		return m.lock("redis://" + m.says("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"))
 	}},
-	{"`redis://` to a port that speaks TLS", "`rediss://`", func(m *mistakes) error { return m.lock("redis://" + m.says("")) }},
-	{"`rediss://` to a port that doesn't speak TLS", "the server's `tls-port`, or `redis://`", func(m *mistakes) error { return m.lock("rediss://"+m.plain().Addr(), briefly, unchecked) }},
-	{"a certificate of your own CA", "`instance.Config.TLS` with `RootCAs`", func(m *mistakes) error {
+	{"`redis://` to a port that speaks TLS", func(m *mistakes) error { return m.lock("redis://" + m.says("")) }},
+	{"`rediss://` to a port that doesn't speak TLS", func(m *mistakes) error { return m.lock("rediss://"+m.plain().Addr(), briefly, unchecked) }},
+	{"a certificate of your own CA", func(m *mistakes) error {
 		server := httptest.NewUnstartedServer(nil)
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)
 		server.StartTLS()
 		defer server.Close()
 		return m.lock("rediss://" + server.Listener.Addr().String())
 	}},
-	{"protected mode, and a client on another machine", "a password for the server, and the same for the client", func(m *mistakes) error {
+	{"protected mode, and a client on another machine", func(m *mistakes) error {
 		return m.lock("redis://" + m.says("-DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default user. In this mode connections are only accepted from the loopback interface.\r\n"))
 	}},
-	{"`maxclients` reached", "raise it, or find who holds so many connections", func(m *mistakes) error {
+	{"`maxclients` reached", func(m *mistakes) error {
 		server := m.plain("--maxclients", "10")
 		defer m.fill(server)()
 		return m.lock(server.URL())
 	}},
-	{"no password, and the server wants one", "`redis://user:password@server`", func(m *mistakes) error { return m.lock("redis://" + m.secret().Addr()) }},
-	{"a wrong user or password", "check both, and `ACL LIST`", func(m *mistakes) error { return m.lock("redis://orders:wrong@" + m.secret().Addr()) }},
-	{"a user without the rights", "the [account](deploying.md#an-account-with-no-more-rights-than-it-needs)", func(m *mistakes) error {
+	{"no password, and the server wants one", func(m *mistakes) error { return m.lock("redis://" + m.secret().Addr()) }},
+	{"a wrong user or password", func(m *mistakes) error { return m.lock("redis://orders:wrong@" + m.secret().Addr()) }},
+	{"a user without the rights", func(m *mistakes) error {
 		return m.lock("redis://orders:pw@" + m.told("ACL", "SETUSER", "orders", "on", ">pw", "~*", "+info", "+time", "+get", "+config|get").Addr())
 	}},
-	{"a user without a right that a script needs", "the [account](deploying.md#an-account-with-no-more-rights-than-it-needs)", func(m *mistakes) error {
+	{"a user without a right that a script needs", func(m *mistakes) error {
 		return m.lock("redis://orders:pw@" + m.told("ACL", "SETUSER", "orders", "on", ">pw", "~*", "&*", "+@all", "-incr", "-incrby").Addr())
 	}},
-	{"a user that may not ask `INFO`", "`+info`", func(m *mistakes) error {
+	{"a user that may not ask `INFO`", func(m *mistakes) error {
 		return m.verify("redis://orders:pw@" + m.told("ACL", "SETUSER", "orders", "on", ">pw", "~*", "&*", "+@all", "-info").Addr())
 	}},
-	{"a command renamed away, or not let through by a proxy", "take `rename-command` out; connect to the server itself", func(m *mistakes) error { return m.lock(m.plain("--rename-command", "INCR", "").URL()) }},
-	{"a database that isn't there", "one below `databases`, best 0", func(m *mistakes) error { return m.lock("redis://" + m.plain().Addr() + "/99") }},
-	{"a replica in the list", "list masters only", func(m *mistakes) error { return m.lock(demote(m.plain()).URL()) }},
-	{"a replica that takes writes (`replica-read-only no`)", "list masters only", func(m *mistakes) error { return m.lock(demote(m.plain("--replica-read-only", "no")).URL()) }},
-	{"a master that was demoted while clients were connected", "list masters only, and no failover between them", func(m *mistakes) error {
+	{"a command renamed away, or not let through by a proxy", func(m *mistakes) error { return m.lock(m.plain("--rename-command", "INCR", "").URL()) }},
+	{"a database that isn't there", func(m *mistakes) error { return m.lock("redis://" + m.plain().Addr() + "/99") }},
+	{"a replica in the list", func(m *mistakes) error { return m.lock(demote(m.plain()).URL()) }},
+	{"a replica that takes writes (`replica-read-only no`)", func(m *mistakes) error { return m.lock(demote(m.plain("--replica-read-only", "no")).URL()) }},
+	{"a master that was demoted while clients were connected", func(m *mistakes) error {
 		master := m.plain()
 		locks, closeAll, err := m.open([]string{master.URL()})
 		require.NoError(m.t, err)
@@ -161,20 +160,20 @@ var operatorMistakes = []mistake{
 		_, err = locks.TryAcquire(m.t.Context(), "orders:42")
 		return err
 	}},
-	{"a Sentinel in the list", "list the masters that it watches", func(m *mistakes) error {
+	{"a Sentinel in the list", func(m *mistakes) error {
 		return m.verify(m.plain("--sentinel").URL())
 	}},
-	{"a node of a Redis Cluster in the list", "list independent servers", func(m *mistakes) error { return m.verify(m.plain("--cluster-enabled", "yes").URL()) }},
-	{"one server under two names", "list each server once", func(m *mistakes) error {
+	{"a node of a Redis Cluster in the list", func(m *mistakes) error { return m.verify(m.plain("--cluster-enabled", "yes").URL()) }},
+	{"one server under two names", func(m *mistakes) error {
 		server := m.plain()
 		_, port, _ := net.SplitHostPort(server.Addr())
 		return m.verify(server.URL(), "redis://localhost:"+port)
 	}},
-	{"a `maxmemory-policy` that evicts keys", "`maxmemory-policy noeviction`", func(m *mistakes) error { return m.verify(m.plain("--maxmemory-policy", "allkeys-lru").URL()) }},
-	{"the memory is full", "raise `maxmemory`, or make room", func(m *mistakes) error { return m.lock(m.told("CONFIG", "SET", "maxmemory", "1").URL()) }},
-	{"`min-replicas-to-write`, and no replica", "set it to 0; use `instance.Config.Replicas` if you want that", func(m *mistakes) error { return m.lock(m.told("CONFIG", "SET", "min-replicas-to-write", "1").URL()) }},
-	{"`instance.Config.Replicas`, and too few replicas", "see to the replicas, or lower it", func(m *mistakes) error { return m.lock(m.plain().URL(), func(c *client) { c.instance.Replicas = 1 }) }},
-	{"a name that is used for something else (locks are refused; this is what `Inspect` says)", "another name, or delete the key", func(m *mistakes) error {
+	{"a `maxmemory-policy` that evicts keys", func(m *mistakes) error { return m.verify(m.plain("--maxmemory-policy", "allkeys-lru").URL()) }},
+	{"the memory is full", func(m *mistakes) error { return m.lock(m.told("CONFIG", "SET", "maxmemory", "1").URL()) }},
+	{"`min-replicas-to-write`, and no replica", func(m *mistakes) error { return m.lock(m.told("CONFIG", "SET", "min-replicas-to-write", "1").URL()) }},
+	{"`instance.Config.Replicas`, and too few replicas", func(m *mistakes) error { return m.lock(m.plain().URL(), func(c *client) { c.instance.Replicas = 1 }) }},
+	{"a name that is used for something else (locks are refused; this is what `Inspect` says)", func(m *mistakes) error {
 		server := m.plain()
 		server.MustAsk("RPUSH", "orders:42", "1")
 		locks, closeAll, err := m.open([]string{server.URL()})
@@ -183,29 +182,29 @@ var operatorMistakes = []mistake{
 		_, err = locks.Inspect(m.t.Context(), "orders:42")
 		return err
 	}},
-	{"a script that doesn't end", "`SCRIPT KILL`", func(m *mistakes) error {
+	{"a script that doesn't end", func(m *mistakes) error {
 		server := m.plain("--lua-time-limit", "1")
 		defer m.busy(server)()
 		return m.lock(server.URL())
 	}},
-	{"a server that was started a moment ago, and the client, too", "wait; `Trust` if it is new", func(m *mistakes) error { return m.lock(m.plain().URL(), untrusted) }},
-	{"clients with other lists of servers", "the same list for all, see [changing the set](running.md#change-the-servers)", func(m *mistakes) error {
+	{"a server that was started a moment ago, and the client, too", func(m *mistakes) error { return m.lock(m.plain().URL(), untrusted) }},
+	{"clients with other lists of servers", func(m *mistakes) error {
 		server := m.plain()
 		if err := m.lock(server.URL(), func(c *client) { c.quorum.Set.Version = 2 }); err != nil {
 			return fmt.Errorf("the first client: %w", err)
 		}
 		return m.lock(server.URL(), func(c *client) { c.quorum.Set.Version = 1 })
 	}},
-	{"an `InstanceTimeout` that leaves nothing of the TTL", "a longer TTL, or a shorter timeout", func(m *mistakes) error {
+	{"an `InstanceTimeout` that leaves nothing of the TTL", func(m *mistakes) error {
 		return m.lock("redis://server", func(c *client) { c.quorum.TTL, c.quorum.InstanceTimeout = time.Second, time.Second })
 	}},
-	{"a client of your own, as go-redis makes it", "make it with `instance.Harden`", func(m *mistakes) error {
+	{"a client of your own, as go-redis makes it", func(m *mistakes) error {
 		client := redis.NewClient(&redis.Options{Addr: "server:6379"})
 		defer func() { _ = client.Close() }()
 		_, err := instance.New(client, instance.Config{})
 		return err
 	}},
-	{"a client of a cluster", "independent servers, a client for each", func(m *mistakes) error {
+	{"a client of a cluster", func(m *mistakes) error {
 		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"server:6379"}})
 		defer func() { _ = client.Close() }()
 		_, err := instance.New(client, instance.Config{})
@@ -224,7 +223,7 @@ func TestOperatorMistakes(t *testing.T) {
 			require.Error(t, err)
 			line, _, _ := strings.Cut(err.Error(), "\n")
 			assert.NotContains(t, line, "secret", "a password")
-			fresh.Rows = append(fresh.Rows, mistakeOnPaper{one.name, onPaper(line), one.fix})
+			fresh.Rows = append(fresh.Rows, mistakeOnPaper{one.name, onPaper(line)})
 		})
 	}
 	if t.Failed() {

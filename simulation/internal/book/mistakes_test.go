@@ -28,12 +28,10 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// recordedMistakes is the source of the table:
+// recordedMistakes are mistakes and what the errors said, for troubleshooting.md and for whoever changes an
+// error. To record them, with a redis-server:
 //
-//	go test ./simulation/internal/book -run TestOperatorMistakes -update && go test ./simulation/internal/book -run TestGeneratedParts -update
-//
-// That takes a redis-server, so the table is made from a recording, which the test compares
-// wherever there is one.
+//	go test ./simulation/internal/book -run TestOperatorMistakes -update
 type recordedMistakes struct {
 	// Version is the server's. Other versions word errors differently.
 	Version string           `json:"redis_version"`
@@ -47,36 +45,6 @@ type mistakeOnPaper struct {
 
 const mistakesFile = "testdata/mistakes.json"
 
-func init() { generators["mistakes"] = mistakeTable }
-
-// The table leaves out how a failed round begins, and what follows the statement: the advice, and the
-// cause in brackets. The recording keeps all of it.
-var (
-	lostRound = regexp.MustCompile(`^(quorum: [a-z ]+ \((acquire|look) [^)]*\); )?(server:6379: )?(it can't be asked who it is: |probe: )?`)
-	statement = regexp.MustCompile(`; | \([^0-9]| \([^ )]* |: the client would |: a cluster `)
-)
-
-func mistakeTable([]string) (string, error) {
-	r, err := readRecorded[recordedMistakes](mistakesFile)
-	if err != nil {
-		return "", err
-	}
-	var rows [][]string
-	for _, row := range r.Rows {
-		text := lostRound.ReplaceAllString(row.Error, "")
-		if end := statement.FindStringIndex(text); end != nil {
-			text = text[:end[0]] + " …"
-		}
-		text = "`" + strings.ReplaceAll(strings.ReplaceAll(text, "`", "'"), "|", `\|`) + "`"
-		if last := len(rows) - 1; last >= 0 && rows[last][1] == text {
-			rows[last][0] += "; " + row.Mistake
-			continue
-		}
-		rows = append(rows, []string{row.Mistake, text})
-	}
-	return table("mistake | the error says", rows), nil
-}
-
 func (r *recordedMistakes) withoutTheServersWords() {
 	words := regexp.MustCompile(` \([A-Z]{2}[^()]*\)`)
 	for i := range r.Rows {
@@ -84,15 +52,14 @@ func (r *recordedMistakes) withoutTheServersWords() {
 	}
 }
 
-// mistake is a mistake of operators: a row of the table in troubleshooting.md.
+// mistake is a mistake of operators.
 type mistake struct {
 	name string
 	// make makes the mistake, and returns the resulting error.
 	make func(m *mistakes) error
 }
 
-// operatorMistakes are in the order of the table: the address, the account, the
-// server, the set.
+// operatorMistakes are about the address, the account, the server, the set.
 var operatorMistakes = []mistake{
 	{"the server isn't running, or a firewall rejects connections", func(m *mistakes) error {
 		server := m.plain()
@@ -212,7 +179,7 @@ var operatorMistakes = []mistake{
 	}},
 }
 
-// The test makes each mistake of the table, and compares the error.
+// The test makes each mistake, and compares the error with the recorded one.
 func TestOperatorMistakes(t *testing.T) {
 	m := &mistakes{t: t}
 	version := m.version()

@@ -3,6 +3,7 @@ package book_test
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/mutants"
 )
@@ -23,45 +24,35 @@ var asked = []struct {
 	{"Where is nothing left behind?", []string{"rollback", "delete-after-set", "unknown-may-be-set", "delete-stays-pending", "delete-repeated"}},
 }
 
-// places has a row for each line that answers a question, with a mutant of it.
+// places has a row for each question, with the lines that answer it. Each of them has a mutant.
 func places() (string, error) {
-	markers, err := markersByName()
+	source, err := mutants.Open(context.Background(), "..")
 	if err != nil {
 		return "", err
 	}
-	broken := map[string]string{}
+	list, err := source.Markers()
+	if err != nil {
+		return "", err
+	}
+	links, broken := map[string]string{}, map[string]bool{}
+	for _, m := range list {
+		links[m.Name] = fmt.Sprintf("[%s](../%s#L%d)", m.Name, m.File, m.Line)
+	}
 	for _, m := range mutants.All() {
 		for _, name := range m.Markers() {
-			broken[name] = m.Name
+			broken[name] = true
 		}
 	}
 	var rows [][]string
 	for _, a := range asked {
-		question := a.question
+		var lines []string
 		for _, name := range a.markers {
-			m, is := markers[name]
-			if !is || broken[name] == "" {
+			if links[name] == "" || !broken[name] {
 				return "", fmt.Errorf("there is no marker %q, or no mutant", name)
 			}
-			rows = append(rows, []string{question, fmt.Sprintf("%s: [%s:%d](../%s#L%d)", m.Guarantee, m.File, m.Line, m.File, m.Line), "`" + broken[name] + "`"})
-			question = ""
+			lines = append(lines, links[name])
 		}
+		rows = append(rows, []string{a.question, strings.Join(lines, ", ")})
 	}
-	return table("question | the lines that decide it, the main one first | a mutant", rows), nil
-}
-
-func markersByName() (map[string]mutants.Marker, error) {
-	source, err := mutants.Open(context.Background(), "..")
-	if err != nil {
-		return nil, err
-	}
-	list, err := source.Markers()
-	if err != nil {
-		return nil, err
-	}
-	byName := map[string]mutants.Marker{}
-	for _, m := range list {
-		byName[m.Name] = m
-	}
-	return byName, nil
+	return table("question | the lines that decide it", rows), nil
 }

@@ -6,9 +6,13 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/internal/drawing"
 )
 
 const module = "github.com/redquorum/redlock"
@@ -130,36 +134,100 @@ var policy = map[string][]string{
 	"simulation/internal/book": {}, // the tests of what the documentation says
 }
 
-func TestImportsPointDownwards(t *testing.T) {
-	var stderr bytes.Buffer
-	list := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...")
-	list.Dir, list.Stderr = "..", &stderr
-	out, err := list.Output()
-	require.NoError(t, err, stderr.String())
+func init() { generatedFiles["figures/packages.svg"] = packagePicture }
 
-	seen := 0
+// imports has what each package of the module imports beyond the standard library, by the names of the policy.
+var imports = sync.OnceValues(func() (map[string][]string, error) {
+	list := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...")
+	list.Dir = ".."
+	out, err := list.Output()
+	all := map[string][]string{}
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
-		pkg, inModule := strings.CutPrefix(fields[0], module+"/")
-		require.True(t, inModule, "%s is outside of the agreed folders", fields[0])
-		allowed, listed := policy[pkg]
-		if !listed {
-			t.Errorf("package %s isn't in the policy: add a line that says what it may import", pkg)
-			continue
-		}
-		seen++
+		all[short(fields[0])] = nil
 		for _, imported := range fields[1:] {
-			if own, ours := strings.CutPrefix(imported, module+"/"); ours {
-				imported = own
-			} else if !strings.Contains(strings.SplitN(imported, "/", 2)[0], ".") {
-				continue // the standard library
-			}
-			if !slices.ContainsFunc(allowed, func(a string) bool {
-				return imported == a || strings.Contains(a, ".") && strings.HasPrefix(imported, a+"/")
-			}) {
-				t.Errorf("%s imports %s, which the policy doesn't allow", pkg, imported)
+			if name := short(imported); name != imported || strings.Contains(strings.SplitN(imported, "/", 2)[0], ".") {
+				all[short(fields[0])] = append(all[short(fields[0])], name)
 			}
 		}
 	}
-	require.GreaterOrEqual(t, seen, len(policy)-2, "packages that the policy lists are missing") // two have tests only
+	return all, err
+})
+
+func short(path string) string { return strings.TrimPrefix(path, module+"/") }
+
+func TestImportsPointDownwards(t *testing.T) {
+	all, err := imports()
+	require.NoError(t, err)
+	for pkg, imported := range all {
+		allowed, listed := policy[pkg]
+		assert.True(t, listed, "package %s isn't in the policy: add a line that says what it may import", pkg)
+		for _, name := range imported {
+			assert.True(t, slices.ContainsFunc(allowed, func(a string) bool {
+				return name == a || strings.Contains(a, ".") && strings.HasPrefix(name, a+"/")
+			}), "%s imports %s, which the policy doesn't allow", pkg, name)
+		}
+	}
+	for pkg := range policy {
+		assert.Contains(t, all, pkg, "the policy lists a package that isn't there")
+	}
+}
+
+// pictured are the packages of the picture, from those that import others to those that import none, with the place
+// of each: the row and the middle of its box.
+var pictured = []struct {
+	name   string
+	row, x float64
+}{
+	{"quorum/readwrite", 0, 60}, {"instance/cmd/redlockctl", 0, 560},
+	{"quorum/anyof", 1, 60}, {"quorum/once", 1, 160}, {"quorum/election", 1, 268}, {"simulation", 1, 368}, {"instance/redlock", 1, 470},
+	{"quorum", 2, 160},
+	{"quorum/internal", 3, 160}, {"quorum/memory", 3, 420}, {"instance", 3, 560},
+	{"quorum/wire", 4, 430}, {"fencing/sqlguard", 4, 560},
+	{"drift", 5, 60}, {"fencing", 5, 490},
+}
+
+// packagePicture draws what they import, without what an import of theirs imports anyway.
+func packagePicture() ([]byte, error) {
+	all, err := imports()
+	if err != nil {
+		return nil, err
+	}
+	const step, high = 56.0, 24.0
+	c := drawing.Canvas{Title: "The packages of the lock", Desc: "Imports point down.", Width: 640, Height: 6*step - 20}
+	at := map[string][2]float64{}
+	needs := map[string]map[string]bool{} // directly or not
+	for i := range pictured {
+		p := pictured[len(pictured)-1-i]
+		at[p.name], needs[p.name] = [2]float64{p.x, p.row*step + 6}, map[string]bool{}
+		var direct []string
+		for pkg, imported := range all {
+			if pkg == p.name || strings.HasSuffix(p.name, "/internal") && strings.HasPrefix(pkg, p.name) {
+				direct = append(direct, imported...)
+			}
+		}
+		for j, name := range direct {
+			if parts := strings.Split(name, "/internal/"); len(parts) > 1 {
+				direct[j] = parts[0] + "/internal"
+			}
+		}
+		for _, name := range direct {
+			for other := range needs[name] {
+				needs[p.name][other] = true
+			}
+		}
+		for _, name := range direct {
+			to, shown := at[name]
+			if shown && name != p.name && !needs[p.name][name] {
+				c.Under(func() { c.Line("", p.x, at[p.name][1]+high, to[0], to[1]) })
+			}
+			needs[p.name][name] = true
+		}
+		w := drawing.Wide("", p.name) + 12
+		c.Box("strip", p.x-w/2, at[p.name][1], w, high)
+		c.Text("m", p.x, at[p.name][1]+16, p.name)
+	}
+	var svg bytes.Buffer
+	err = c.SVG(&svg)
+	return svg.Bytes(), err
 }

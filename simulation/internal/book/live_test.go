@@ -84,15 +84,19 @@ func liveTable() (string, error) {
 	return table("scenario | what is done for real | designs", out), nil
 }
 
-// unplayed is a table of the scenarios without a live form.
+// unplayed is a table of the scenarios without a live form, by the reason.
 func unplayed() string {
 	var rows [][]string
 	for _, s := range scenarios.All() {
-		if s.Unplayed != "" {
+		switch i := slices.IndexFunc(rows, func(row []string) bool { return row[1] == s.Unplayed }); {
+		case s.Unplayed == "":
+		case i >= 0:
+			rows[i][0] += ", " + s.ID
+		default:
 			rows = append(rows, []string{s.ID, s.Unplayed})
 		}
 	}
-	return table("scenario | why not", rows)
+	return table("scenarios | why not", rows)
 }
 
 // kinds are what was seen in an environment that isn't the scenario's.

@@ -2,13 +2,17 @@ package book_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/lockfiles"
 )
 
-func init() { generators["bench"] = benchTable }
+func init() {
+	generators["bench"] = benchTable
+	generators["bench-settings"] = benchSettings
+}
 
 // benchResults is what the benchmark program has written:
 //
@@ -28,29 +32,34 @@ func (r benchResults) rows(part string) (rows []map[string]any) {
 	return rows
 }
 
-// setting says how a part was measured.
-func (r benchResults) setting(part string) string {
-	with, _ := r["recorded"].(map[string]any)[part].(map[string]any)
-	rounds := fmt.Sprintf("medians of %v rounds of %v s, in turns", with["rounds"], with["seconds"])
-	if with["rounds"] == 1.0 {
-		rounds = fmt.Sprintf("one round of %v s", with["seconds"])
+// benchSettings says how the parts were measured.
+func benchSettings([]string) (string, error) {
+	r, err := benchmarks()
+	if err != nil {
+		return "", err
 	}
-	setting := fmt.Sprintf("redis-server %v, %v, %v cores for clients and servers; %s.", with["redis_version"], with["go"], with["cores"], rounds)
-	if with["cpu"] != nil {
-		setting += fmt.Sprintf(" %v.", with["cpu"])
+	lock, err := lockfiles.Hash("..")
+	if err != nil {
+		return "", err
 	}
-	if with["commit"] != nil {
-		setting += fmt.Sprintf(" Recorded on %.8v", with["commit"])
-	} else {
-		setting += " Recorded on an earlier commit, which was not noted"
+	var said, all []string
+	parts := map[string][]string{}
+	for _, part := range slices.Sorted(maps.Keys(benchColumns)) {
+		with, _ := r["recorded"].(map[string]any)[part].(map[string]any)
+		setting := fmt.Sprintf("redis-server %v, %v, %v cores of %v for clients and servers; medians of %v rounds of %v s; recorded on %.8v, %v.",
+			with["redis_version"], with["go"], with["cores"], with["cpu"], with["rounds"], with["seconds"], with["commit"], with["date"])
+		if with["lock"] != lock {
+			setting += " **The lock has changed since then.**"
+		}
+		if parts[setting] == nil {
+			said = append(said, setting)
+		}
+		parts[setting] = append(parts[setting], part)
 	}
-	if with["date"] != nil {
-		setting += fmt.Sprintf(", %v", with["date"])
+	for _, setting := range said {
+		all = append(all, fmt.Sprintf("- %s: %s", strings.Join(parts[setting], ", "), setting))
 	}
-	if lock, err := lockfiles.Hash(".."); err != nil || with["lock"] != lock {
-		return setting + ". **The lock has changed since then.**"
-	}
-	return setting + "."
+	return strings.Join(all, "\n"), nil
 }
 
 // benchColumn is a column of a part's table: its head, and the format and the names of the results
@@ -97,8 +106,8 @@ func (c benchColumn) cell(row map[string]any) (string, error) {
 	return fmt.Sprintf(c.format, values...), nil
 }
 
-// benchTable is the table of a part, with how it was measured: words are the part and, if not all rows
-// are shown, the numbers of workers that are.
+// benchTable is the table of a part: words are the part and, if not all rows are shown, the numbers of workers that
+// are.
 func benchTable(words []string) (string, error) {
 	r, err := benchmarks()
 	if err != nil {
@@ -130,5 +139,5 @@ func benchTable(words []string) (string, error) {
 	if len(rows) == 0 || len(heads) == 0 {
 		return "", fmt.Errorf("the benchmark has no part %q", part)
 	}
-	return table(strings.Join(heads, " | "), rows) + "\n" + r.setting(part), nil
+	return table(strings.Join(heads, " | "), rows), nil
 }

@@ -268,6 +268,6 @@ func reportOf(c recordedClient, t box.Tally, k box.Broken) (string, error) {
 	r := c.Replay(t, k)
 	r.Text = "" // it stands above
 	replay, err := json.Marshal(r)
-	return fmt.Sprintf("%s %s, %s: %s. In %d of %d plays; again in %d of %d.\n\n```text\ncat > replay.json <<'END'\n%s\nEND\nredlocksim box -replay replay.json -- %s\n```\n",
-		c.Name, c.Version, c.Servers, k.Finding().Text, k.Plays, t.Plays, k.Repeated, k.Again, replay, c.Command), err
+	return fmt.Sprintf("%s %s, %s: %s. In %d of %d plays; again in %d of %d.\n\n```text\nredlocksim box -replay /dev/stdin -- %s <<'END'\n%s\nEND\n```\n",
+		c.Name, c.Version, c.Servers, k.Finding().Text, k.Plays, t.Plays, k.Repeated, k.Again, c.Command, replay), err
 }

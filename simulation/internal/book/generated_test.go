@@ -6,10 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"go/ast"
-	"go/format"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -41,7 +37,6 @@ and read the difference before you commit it.`
 var generators = map[string]func(words []string) (string, error){
 	"example": exampleBlock,
 	"code":    codeBlock,
-	"program": programBlock,
 	"file":    fileBlock,
 }
 
@@ -133,7 +128,7 @@ func regenerate(page []byte, used map[string]bool) ([]byte, error) {
 			errs = append(errs, fmt.Errorf("%q is generated twice: link to the first", title))
 		}
 		used[title], used[words[0]] = true, true
-		text, err := generators[words[0]](words[1:])
+		text, err := generate(words)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("generating %q: %w", title, err))
 			return part
@@ -146,41 +141,63 @@ func regenerate(page []byte, used map[string]bool) ([]byte, error) {
 	return fresh, errors.Join(errs...)
 }
 
-// exampleBlock returns the body of an example function, which its package's tests compile and run:
-// words are the package's folder and the function.
-func exampleBlock(words []string) (string, error) {
-	if len(words) != 2 {
-		return "", fmt.Errorf("want a folder and a function, got %q", words)
-	}
-	text, set, decl, err := declared(words[0], tests, words[1])
-	if err != nil {
-		return "", err
-	}
-	f, ok := decl.(*ast.FuncDecl)
-	if !ok {
-		return "", fmt.Errorf("%s in the tests of %s is no function", words[1], words[0])
-	}
-	body, err := format.Source(text[set.Position(f.Body.Lbrace).Offset+1 : set.Position(f.Body.Rbrace).Offset])
-	if err != nil {
-		return "", err
-	}
-	return "```go\n" + dedent(string(body)) + "```", nil
+// generate calls a generator. One that lacks a word says so.
+func generate(words []string) (text string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it wants more words: %v", p)
+		}
+	}()
+	return generators[words[0]](words[1:])
 }
 
-// codeBlock returns whole declarations from a package's tests, with their comments: words are the
-// package's folder and the names, those of methods as "type.method".
-func codeBlock(words []string) (string, error) {
-	if len(words) < 2 {
-		return "", fmt.Errorf("want a folder and names, got %q", words)
+// exampleBlock returns the body of an example function, which its package's tests compile and run: words are the
+// package's folder and the function.
+func exampleBlock(words []string) (string, error) {
+	text, err := declared(words[0], words[1])
+	if err != nil {
+		return "", err
 	}
-	return declarations(words[0], tests, words[1:])
+	_, body, _ := strings.Cut(text, "{\n")
+	return "```go\n" + regexp.MustCompile("(?m)^\t").ReplaceAllString(strings.TrimSuffix(body, "}\n"), "") + "```", nil
+}
+
+// codeBlock returns whole declarations with their comments: words are the package's folder and the names, those of
+// methods as "type.method".
+func codeBlock(words []string) (string, error) {
+	var parts []string
+	for _, name := range words[1:] {
+		text, err := declared(words[0], name)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, text)
+	}
+	return "```go\n" + strings.Join(parts, "\n") + "```", nil
+}
+
+// declared finds a function or a method in the files of a package, as gofmt writes it, with its comment.
+func declared(folder, name string) (string, error) {
+	what := `func ` + name
+	if of, method, is := strings.Cut(name, "."); is {
+		what = `func \(\w+ \*?` + of + `\) ` + method
+	}
+	decl := regexp.MustCompile(`(?m)(?:^//.*\n)*^` + what + `\(.*\n(?:(?:[\t)].*)?\n)*\}\n`)
+	files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		if found := decl.Find(text); found != nil {
+			return string(found), nil
+		}
+	}
+	return "", errors.Join(err, fmt.Errorf("there is no function %s in %s", name, folder))
 }
 
 // fileBlock gives a file as a whole, by its path from the folder docs.
 func fileBlock(words []string) (string, error) {
-	if len(words) != 1 {
-		return "", fmt.Errorf("want a file, got %q", words)
-	}
 	text, err := os.ReadFile(filepath.FromSlash(words[0]))
 	return "```" + strings.TrimPrefix(filepath.Ext(words[0]), ".") + "\n" + string(text) + "```", err
 }
@@ -203,136 +220,4 @@ func readRecorded[T any](file string) (r T, err error) {
 		err = json.Unmarshal(text, &r)
 	}
 	return r, err
-}
-
-// tests are the files of a package's tests.
-const tests = "*_test.go"
-
-// declarations gives whole declarations with their comments.
-func declarations(folder, pattern string, names []string) (string, error) {
-	var parts []string
-	for _, name := range names {
-		text, set, decl, err := declared(folder, pattern, name)
-		if err != nil {
-			return "", err
-		}
-		from := decl.Pos()
-		switch d := decl.(type) {
-		case *ast.FuncDecl:
-			if d.Doc != nil {
-				from = d.Doc.Pos()
-			}
-		case *ast.GenDecl:
-			if d.Doc != nil {
-				from = d.Doc.Pos()
-			}
-		}
-		parts = append(parts, string(text[set.Position(from).Offset:set.Position(decl.End()).Offset])+"\n")
-	}
-	return "```go\n" + strings.Join(parts, "\n") + "```", nil
-}
-
-// programBlock gives declarations out of a program's main.go: words are its folder and the names.
-func programBlock(words []string) (string, error) {
-	if len(words) < 2 {
-		return "", fmt.Errorf("want a folder and names, got %q", words)
-	}
-	return declarations(words[0], "main.go", words[1:])
-}
-
-// declared finds a declaration in the files of a package that have such names, with the text that it
-// is in.
-func declared(folder, pattern, name string) ([]byte, *token.FileSet, ast.Decl, error) {
-	files, err := goFiles(folder, pattern)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	for _, file := range files {
-		for _, decl := range file.tree.Decls {
-			if slices.Contains(namesOf(decl), name) {
-				return file.text, file.set, decl, nil
-			}
-		}
-	}
-	return nil, nil, nil, fmt.Errorf("there is no %s in %s of %s", name, pattern, folder)
-}
-
-type goFile struct {
-	text []byte
-	set  *token.FileSet
-	tree *ast.File
-}
-
-// parsed caches the files of folders, because pages show many declarations of the same packages.
-var parsed = map[[2]string][]goFile{}
-
-// goFiles parses the files of a package that have such names.
-func goFiles(folder, pattern string) ([]goFile, error) {
-	key := [2]string{folder, pattern}
-	if files, ok := parsed[key]; ok {
-		return files, nil
-	}
-	paths, err := filepath.Glob(filepath.Join("..", folder, pattern))
-	if err != nil {
-		return nil, err
-	}
-	var files []goFile
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		set := token.NewFileSet()
-		tree, err := parser.ParseFile(set, path, text, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, goFile{text, set, tree})
-	}
-	parsed[key] = files
-	return files, nil
-}
-
-// namesOf lists what a declaration declares.
-func namesOf(decl ast.Decl) []string {
-	switch d := decl.(type) {
-	case *ast.FuncDecl:
-		if d.Recv != nil {
-			return []string{receiver(d) + "." + d.Name.Name}
-		}
-		return []string{d.Name.Name}
-	case *ast.GenDecl:
-		var names []string
-		for _, spec := range d.Specs {
-			switch s := spec.(type) {
-			case *ast.TypeSpec:
-				names = append(names, s.Name.Name)
-			case *ast.ValueSpec:
-				for _, id := range s.Names {
-					names = append(names, id.Name)
-				}
-			}
-		}
-		return names
-	}
-	return nil
-}
-
-// receiver is the name of a method's type.
-func receiver(d *ast.FuncDecl) string {
-	t := d.Recv.List[0].Type
-	if pointer, is := t.(*ast.StarExpr); is {
-		t = pointer.X
-	}
-	name, _ := t.(*ast.Ident)
-	return name.String()
-}
-
-// dedent removes one tab from each line, and surrounding empty lines.
-func dedent(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(strings.Trim(text, "\n") + "\n") {
-		b.WriteString(strings.TrimPrefix(line, "\t"))
-	}
-	return b.String()
 }

@@ -1,9 +1,6 @@
 package book_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,57 +12,68 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// named are the kinds of names that pages and figures take from the code: as they look on a page,
-// and where the code declares them.
-var named = []struct {
-	what             string
-	onPage, declared *regexp.Regexp
-	folder, suffix   string
-}{
-	{"tests", regexp.MustCompile(`\b((?:Test|Fuzz)[A-Z]\w+)`), regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`), ".", "_test.go"},
-	{"errors", regexp.MustCompile(`\b(?:quorum|instance|fencing|once|election)\.(Err[A-Z]\w+)`), regexp.MustCompile(`(?m)^\s*(?:var )?(Err[A-Z]\w+)(?: error)?\s+= `), ".", ".go"},
-	// An alert on another name never fires, which nobody would notice.
-	{"metrics", regexp.MustCompile("`((?:redlock|error)\\.[a-z_.]+[a-z])(?:=[^`]*)?`"), regexp.MustCompile(`"((?:redlock|error)\.[a-z_.]+)"`), "quorum/quorumotel", ".go"},
+// everything is the text of all pages.
+func everything(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		b.Write(text)
+	}
+	return b.String()
 }
+
+// source calls f with each of the repository's files that has such a name.
+func source(t *testing.T, suffix string, f func(path, text string)) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, suffix) {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		f(filepath.ToSlash(path), string(text))
+		return err
+	}))
+}
+
+// named are the kinds of names that pages and figures take from the code: as they look on a page, and where the code
+// declares them. An alert on another metric never fires, which nobody would notice.
+var named = map[string]struct {
+	onPage, declared *regexp.Regexp
+	suffix           string
+}{
+	"tests":   {regexp.MustCompile(`\b((?:Test|Fuzz)[A-Z]\w+)(?:[^.\w]|\.[^l])`), regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`), "_test.go"},
+	"errors":  {regexp.MustCompile(`\b(?:quorum|instance|fencing|once|election)\.(Err[A-Z]\w+)`), declaredError, ".go"},
+	"metrics": {regexp.MustCompile("`((?:redlock|error)\\.[a-z_.]+[a-z])(?:=[^`]*)?`"), regexp.MustCompile(`"((?:redlock|error)\.[a-z_.]+)"`), ".go"},
+}
+
+var declaredError = regexp.MustCompile(`(?m)^(?:\t|var )(Err[A-Z]\w+)(?: error)? += `)
 
 // Every test, error and metric that a page or a figure names exists.
 func TestNamesOnPagesExist(t *testing.T) {
 	figures, err := filepath.Glob("figures/*.svg")
 	require.NoError(t, err)
-	texts := map[string]string{}
-	for _, page := range append(pages(t), figures...) {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
-		texts[page] = withoutCode(string(text))
-		if filepath.Ext(page) == ".svg" {
-			texts[page] = strings.ReplaceAll(texts[page], "Err", "quorum.Err")
-		}
-	}
-	for _, kind := range named {
+	for what, kind := range named {
 		known, seen := map[string]bool{}, 0
-		require.NoError(t, filepath.WalkDir(filepath.Join("..", kind.folder), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, kind.suffix) {
-				return err
+		source(t, kind.suffix, func(_, text string) {
+			for _, found := range kind.declared.FindAllStringSubmatch(text, -1) {
+				known[found[1]] = true
 			}
-			source, err := os.ReadFile(path)
-			for _, found := range kind.declared.FindAllSubmatch(source, -1) {
-				known[string(found[1])] = true
-			}
-			return err
-		}))
-		for page, text := range texts {
-			for _, found := range kind.onPage.FindAllStringSubmatch(text, -1) {
-				if filepath.Ext(found[1]) != ".lua" { // a file's name
-					seen++
-					assert.True(t, known[found[1]], "%s names %s, which isn't among the %s", page, found[1], kind.what)
-				}
+		})
+		for _, page := range append(pages(t), figures...) {
+			text, err := os.ReadFile(page)
+			require.NoError(t, err)
+			for _, found := range kind.onPage.FindAllStringSubmatch(withoutCode(string(text)), -1) {
+				seen++
+				assert.True(t, known[found[1]], "%s names %s, which isn't among the %s", page, found[1], what)
 			}
 		}
-		assert.Greater(t, seen, 5, kind.what)
+		assert.Greater(t, seen, 5, what)
 	}
 }
 
-// A link to code named after a symbol leads to the file that declares it.
+// A link to code that is named after a symbol leads to a file with that word.
 func TestLinkedSymbolsExist(t *testing.T) {
 	links := 0
 	for _, page := range pages(t) {
@@ -75,37 +83,27 @@ func TestLinkedSymbolsExist(t *testing.T) {
 			if found[1] == filepath.Base(found[2]) {
 				continue // named after the file
 			}
-			symbol := found[1][strings.LastIndexByte(found[1], '.')+1:]
-			assert.True(t, declaredIn(t, filepath.Join(filepath.Dir(page), found[2]))[symbol], "%s: %s isn't declared in %s", page, found[1], found[2])
+			code, err := os.ReadFile(filepath.Join(filepath.Dir(page), found[2]))
+			require.NoError(t, err)
+			assert.Regexp(t, `\b`+found[1][strings.LastIndexByte(found[1], '.')+1:]+`\b`, string(code), "%s: %s isn't in %s", page, found[1], found[2])
 			links++
 		}
 	}
 	assert.Greater(t, links, 20)
 }
 
-// declaredIn has the names of a file's package, of its package's functions, types, variables and
-// constants, and of fields and methods.
-func declaredIn(t *testing.T, path string) map[string]bool {
-	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-	require.NoError(t, err)
-	names := map[string]bool{strings.TrimSuffix(file.Name.Name, "_test"): true}
-	ast.Inspect(file, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.FuncDecl:
-			names[n.Name.Name] = true
-			return false // what it declares is its own
-		case *ast.TypeSpec:
-			names[n.Name.Name] = true
-		case *ast.ValueSpec:
-			for _, name := range n.Names {
-				names[name.Name] = true
-			}
-		case *ast.Field:
-			for _, name := range n.Names {
-				names[name.Name] = true
-			}
+// Every error that a caller can get is in a table, with its meaning and what to do.
+func TestEveryErrorIsExplained(t *testing.T) {
+	pages, errors := everything(t), 0
+	source(t, ".go", func(path, text string) {
+		if strings.HasSuffix(path, "_test.go") || regexp.MustCompile(`/(internal|testdata|quorum/wire|simulation/drivers)/`).MatchString(path) {
+			return // quorum has wire's under the same names
 		}
-		return true
+		of := regexp.MustCompile(`(?m)^package (\w+)`).FindStringSubmatch(text)[1]
+		for _, found := range declaredError.FindAllStringSubmatch(text, -1) {
+			errors++
+			assert.Regexp(t, "(?m)^\\| [^|]*`"+of+"."+found[1]+"`[^|]*\\|", pages, "no table of errors has a row for `%s.%s`: add it to troubleshooting.md, or to testing.md if only tests meet it", of, found[1])
+		}
 	})
-	return names
+	require.Greater(t, errors, 60)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,114 +21,69 @@ import (
 
 func init() { generators["searched"] = searched }
 
-// searchRecord is what the latest random schedules found. Thousands of runs take too long for every
-// test, so a file keeps them.
-type searchRecord struct {
-	Rows []searchRow `json:"rows"`
-}
-
-// searchRow is one search: a design, the kinds of random faults, and the findings.
-type searchRow struct {
-	Design string   `json:"design"`
-	Faults []string `json:"faults"`
-	searchFound
-}
-
-// searchFound is the number of runs, how many of them had a violation, and how many had each kind.
-type searchFound struct {
-	Runs     uint64            `json:"runs"`
-	Violated uint64            `json:"violated"`
-	Kinds    map[string]uint64 `json:"kinds,omitempty"`
-}
-
+// searchFile has what the latest random schedules found, by the search: the number of runs, the design and the kinds of
+// faults. Thousands of runs take too long for every test.
 const searchFile = "testdata/searches.json"
 
-// searched tabulates recorded searches: words are the number of runs, and for each row the design
-// and the kinds of faults, as in "redlock/pause+suspend".
+// searchFound is how many runs had a violation, and how many had each kind.
+type searchFound struct {
+	Violated uint64   `json:"violated"`
+	Kinds    []string `json:"kinds,omitempty"`
+}
+
+// searched tabulates recorded searches: words are the number of runs, and for each row the design and the kinds of
+// faults, as in "redlock/pause+suspend".
 func searched(words []string) (string, error) {
-	if len(words) < 2 {
-		return "", fmt.Errorf("want the number of runs and designs with faults, got %q", words)
-	}
-	record, err := readRecorded[searchRecord](searchFile)
+	record, err := readRecorded[map[string]searchFound](searchFile)
 	if err != nil {
 		return "", err
 	}
 	var rows [][]string
 	for _, word := range words[1:] {
-		i := slices.IndexFunc(record.Rows, func(r searchRow) bool { return r.name() == words[0]+" "+word })
-		if i < 0 {
+		found, is := record[words[0]+" "+word]
+		if !is {
 			return "", fmt.Errorf("%s has no %s runs of %s: run go test ./simulation/internal/book -run TestRecordedSearchesAreFresh -update", searchFile, words[0], word)
 		}
-		row := record.Rows[i]
-		rows = append(rows, []string{strings.Join(row.Faults, ", "), "`" + row.Design + "`", strconv.FormatUint(row.Violated, 10), row.found()})
+		if found.Kinds == nil {
+			found.Kinds = []string{"none"}
+		}
+		design, faults, _ := strings.Cut(word, "/")
+		rows = append(rows, []string{strings.ReplaceAll(faults, "+", ", "), "`" + design + "`", strconv.FormatUint(found.Violated, 10), strings.Join(found.Kinds, ", ")})
 	}
 	return table(fmt.Sprintf("faults | design | runs with a violation, of %s | which, in how many runs", words[0]), rows), nil
-}
-
-// name is a row's name on a page.
-func (r searchRow) name() string {
-	return fmt.Sprintf("%d %s/%s", r.Runs, r.Design, strings.Join(r.Faults, "+"))
 }
 
 // playSearch plays the first runs of a search, as this does:
 //
 //	redlocksim explore -design DESIGN -faults FAULT,FAULT -most 16 -seeds RUNS
-func playSearch(design string, faults []string, runs uint64) (searchFound, error) {
-	d, err := designs.ByName(design)
-	if err != nil {
-		return searchFound{}, err
-	}
-	registry := search.Registry{
-		Workloads: search.Workloads(),
-		Designs:   []search.Design{{Name: d.Name, Title: d.Title, Apply: d.Apply}},
-	}
-	space := search.Space{Setup: search.Setup{Workload: "mixed", Design: d.Name}, Most: 16}
-	for _, kind := range faults {
+func playSearch(t *testing.T, design, faults string, runs uint64) (found searchFound) {
+	space := search.Space{Setup: search.Setup{Workload: "mixed", Design: design}, Most: 16}
+	for _, kind := range strings.Split(faults, "+") {
 		space.Faults = append(space.Faults, fault.Kind(kind))
 	}
+	registry := search.Registry{Workloads: search.Workloads(), Designs: designs.All()}
 	report, err := search.Search(context.Background(), registry, space, search.Options{To: runs})
-	if err != nil {
-		return searchFound{}, err
-	}
-	found := searchFound{Runs: report.Runs, Violated: report.Violating}
+	require.NoError(t, err)
+	found.Violated = report.Violating
 	for _, f := range report.Kinds() {
-		if found.Kinds == nil {
-			found.Kinds = map[string]uint64{}
-		}
-		found.Kinds[string(f.Kind)] = f.Runs
+		found.Kinds = append(found.Kinds, fmt.Sprintf("%s %d", f.Kind, f.Runs))
 	}
-	return found, nil
+	return found
 }
 
-// found is the kinds of violations, in a cell of a table.
-func (f searchFound) found() string {
-	var kinds []string
-	for kind, runs := range f.Kinds {
-		kinds = append(kinds, fmt.Sprintf("%s %d", kind, runs))
-	}
-	if len(kinds) == 0 {
-		return "none"
-	}
-	slices.Sort(kinds)
-	return strings.Join(kinds, ", ")
-}
-
-// The rows are those of the pages, and each is as recorded. All runs are played: a change that
-// affects one run in hundreds would pass a sample. With -update the file gets what was found.
+// The searches are those of the pages, and each is as recorded. All runs are played: a change that affects one run in
+// hundreds would pass a sample. With -update the file gets what was found.
 func TestRecordedSearchesAreFresh(t *testing.T) {
 	if !*update {
 		long.Test(t, "it plays thousands of runs")
 	}
-	var fresh searchRecord
+	fresh := map[string]searchFound{}
 	for _, part := range regexp.MustCompile(`<!-- generated: searched (\d+) (.*) -->`).FindAllStringSubmatch(everything(t), -1) {
 		runs, err := strconv.ParseUint(part[1], 10, 32)
 		require.NoError(t, err)
 		for _, word := range strings.Fields(part[2]) {
 			design, faults, _ := strings.Cut(word, "/")
-			row := searchRow{Design: design, Faults: strings.Split(faults, "+")}
-			row.searchFound, err = playSearch(row.Design, row.Faults, runs)
-			require.NoError(t, err)
-			fresh.Rows = append(fresh.Rows, row)
+			fresh[part[1]+" "+word] = playSearch(t, design, faults, runs)
 		}
 	}
 	if *update {
@@ -138,9 +92,9 @@ func TestRecordedSearchesAreFresh(t *testing.T) {
 		require.NoError(t, os.WriteFile(searchFile, append(text, '\n'), 0o644))
 		return
 	}
-	old, err := readRecorded[searchRecord](searchFile)
+	old, err := readRecorded[map[string]searchFound](searchFile)
 	require.NoError(t, err)
-	if !assert.ElementsMatch(t, fresh.Rows, old.Rows) {
+	if !assert.Equal(t, old, fresh) {
 		t.Errorf(stale, searchFile)
 	}
 }

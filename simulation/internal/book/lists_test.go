@@ -72,39 +72,20 @@ func designList() string {
 	return b.String()
 }
 
-// section returns a section of a package's documentation, as a quotation: words are the package's folder
-// and the heading.
+// section returns a section of a package's documentation, as a quotation: words are the package's folder and the
+// heading.
 func section(words []string) (string, error) {
-	if len(words) < 2 {
-		return "", fmt.Errorf("want a folder and a heading, got %q", words)
-	}
-	all, err := sections(words[0])
+	text, err := os.ReadFile(filepath.Join("..", words[0], "doc.go"))
 	if err != nil {
 		return "", err
 	}
 	heading := strings.Join(words[1:], " ")
-	for _, s := range all {
-		if s.heading == heading {
-			text := (&comment.Printer{}).Markdown(new(comment.Parser).Parse(s.body))
-			quoted := "> " + strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n> ")
-			return strings.ReplaceAll(quoted, "> \n", ">\n"), nil
-		}
+	_, body, found := strings.Cut(string(text), "\n// # "+heading+"\n")
+	if !found {
+		return "", fmt.Errorf("%s/doc.go has no section %q", words[0], heading)
 	}
-	return "", fmt.Errorf("%s/doc.go has no section %q", words[0], heading)
-}
-
-// docSection is a section of a package's documentation.
-type docSection struct{ heading, body string }
-
-func sections(folder string) ([]docSection, error) {
-	text, err := os.ReadFile(filepath.Join("..", folder, "doc.go"))
-	if err != nil {
-		return nil, err
-	}
-	var all []docSection
-	for _, s := range strings.Split(regexp.MustCompile(`(?m)^// ?`).ReplaceAllString(string(text), ""), "\n# ")[1:] {
-		heading, body, _ := strings.Cut(s, "\n")
-		all = append(all, docSection{heading, body})
-	}
-	return all, nil
+	body, _, _ = strings.Cut(body, "\n// # ")
+	plain := regexp.MustCompile(`(?m)^// ?`).ReplaceAllString(body, "")
+	quoted := strings.TrimSpace(string((&comment.Printer{}).Markdown(new(comment.Parser).Parse(plain))))
+	return strings.ReplaceAll("> "+strings.ReplaceAll(quoted, "\n", "\n> "), "> \n", ">\n"), nil
 }

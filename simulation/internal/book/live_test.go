@@ -73,7 +73,11 @@ func liveTable() (string, error) {
 		}
 		cell := "`" + l.Design + "`"
 		if l.Form != "" {
-			cell += ": " + kinds(l.Seen)
+			var seen []string // in an environment that isn't the scenario's
+			for _, kind := range l.Seen {
+				seen = append(seen, string(kind))
+			}
+			cell += ": **" + strings.Join(seen, ", ") + "**"
 		}
 		rows[s] = append(rows[s], cell)
 	}
@@ -97,16 +101,4 @@ func unplayed() string {
 		}
 	}
 	return table("scenarios | why not", rows)
-}
-
-// kinds are what was seen in an environment that isn't the scenario's.
-func kinds(of []record.ViolationKind) string {
-	if len(of) == 0 {
-		return "nothing"
-	}
-	words := make([]string, len(of))
-	for i, k := range of {
-		words[i] = string(k)
-	}
-	return "**" + strings.Join(words, ", ") + "**"
 }

@@ -26,7 +26,7 @@ import (
 
 func init() {
 	for name, generate := range map[string]func(recording, []string) (string, error){
-		"matrix": matrixTable, "overvalued": overvaluedTable, "faults": faultTable, "harm": harmOf, "abstract": abstract,
+		"matrix": matrixTable, "overvalued": overvalued, "faults": faultTable, "harm": harmOf, "abstract": abstract,
 	} {
 		generators[name] = func(words []string) (string, error) {
 			r, err := recorded()
@@ -41,7 +41,7 @@ func init() {
 
 // recording is the latest matrix. Playing all of it takes minutes, so a file keeps it, with two
 // digests that tell when it is out of date: of the plan, which is the schedules of its runs and what
-// is expected of them; and of a sample, the outcomes of a few seeds of each cell. A change of the
+// is expected of them; and of a sample, the outcomes of a seed of each cell. A change of the
 // library, the simulation or a design that changes outcomes changes the sample.
 type recording struct {
 	Recorded     string        `json:"recorded"` // the day
@@ -57,15 +57,18 @@ const (
 	recordingFile = "testdata/matrix.json"
 	// recordedSeeds is the number of seeds for each cell of the recording.
 	recordedSeeds = 100
-	// sampleSeeds is the number of seeds for each cell of the sample.
-	sampleSeeds = 1
 )
+
+// play plays so many seeds of each cell.
+func play(seeds uint64) (matrix.Result, error) {
+	plan := matrix.DefaultPlan()
+	plan.Seeds = seeds
+	return matrix.Play(context.Background(), plan, matrix.Pool{})
+}
 
 // sample plays a little of everything and returns its fingerprint.
 var sample = sync.OnceValues(func() (string, error) {
-	plan := matrix.DefaultPlan()
-	plan.Seeds = sampleSeeds
-	played, err := matrix.Play(context.Background(), plan, matrix.Pool{})
+	played, err := play(1)
 	if err != nil {
 		return "", err
 	}
@@ -104,44 +107,35 @@ var recorded = sync.OnceValues(func() (recording, error) {
 	if !*update {
 		return r, err
 	}
-	fresh, planErr := plan()
-	now, sampleErr := sample()
-	if failed := errors.Join(planErr, sampleErr); failed != nil || err == nil && fresh == r.Plan && now == r.Sample {
+	planned, planErr := plan()
+	sampled, sampleErr := sample()
+	if failed := errors.Join(planErr, sampleErr); failed != nil || err == nil && planned == r.Plan && sampled == r.Sample {
 		return r, failed
 	}
-	return playAll(fresh, now)
-})
-
-func playAll(planned, sample string) (recording, error) {
-	plan := matrix.DefaultPlan()
-	plan.Seeds = recordedSeeds
-	played, err := matrix.Play(context.Background(), plan, matrix.Pool{})
+	played, err := play(recordedSeeds)
 	if err != nil {
 		return recording{}, err
 	}
-	r := recording{
-		Recorded: time.Now().Format("2 January 2006"), Seeds: plan.Seeds, Plan: planned, Sample: sample,
-		Matrix: played.Matrix(),
-	}
+	r = recording{Recorded: time.Now().Format("2 January 2006"), Seeds: recordedSeeds, Plan: planned, Sample: sampled, Matrix: played.Matrix()}
 	r.SafeRuns, r.SafeViolated = played.Safe()
 	text, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
 		return r, err
 	}
 	return r, os.WriteFile(recordingFile, append(text, '\n'), 0o644)
-}
+})
 
 func TestRecordedMatrixIsFresh(t *testing.T) {
 	r, err := recorded()
 	require.NoError(t, err)
-	fresh, err := plan()
+	planned, err := plan()
 	require.NoError(t, err)
-	now := r.Sample
+	sampled := r.Sample
 	if long.Asked() || *update { // it plays every cell once
-		now, err = sample()
+		sampled, err = sample()
 		require.NoError(t, err)
 	}
-	if r.Plan != fresh || r.Sample != now {
+	if r.Plan != planned || r.Sample != sampled {
 		t.Errorf(stale, recordingFile)
 	}
 }
@@ -161,46 +155,51 @@ func TestRecordedMatrixIsExpected(t *testing.T) {
 // matrixTable is the matrix in percent, with a line for each design that is played with a few faults
 // only. The confidence intervals are in the command's own output.
 func matrixTable(r recording, _ []string) (string, error) {
-	faults := make([]string, len(r.Matrix.Faults))
-	for i, f := range r.Matrix.Faults {
-		faults[i] = f.Name
+	head := "design"
+	for _, f := range r.Matrix.Faults {
+		head += " | " + f.Name
 	}
 	var rows [][]string
 	var few strings.Builder
 	for i, d := range r.Matrix.Designs {
-		var row, played []string
-		for j, f := range faults {
+		row, played := []string{"`" + d.Name + "`"}, []string{}
+		for j, f := range r.Matrix.Faults {
 			share := percent(r.Matrix.At(i, j))
-			row = append(row, strings.Replace(share, " %", "", 1))
+			row = append(row, strings.TrimPrefix(strings.Replace(share, " %", "", 1), "0"))
 			if share != "" {
-				played = append(played, f+" "+share)
+				played = append(played, f.Name+" "+share)
 			}
 		}
-		if len(played) == len(faults) {
-			rows = append(rows, append([]string{"`" + d.Name + "`"}, row...))
+		if len(played) == len(r.Matrix.Faults) {
+			rows = append(rows, row)
 		} else {
 			fmt.Fprintf(&few, "- `%s`: %s\n", d.Name, strings.Join(played, ", "))
 		}
 	}
-	return fmt.Sprintf("Runs with a violation, in percent of %d. ?: none, but what it depends on never happened.\n\n%s\nPlayed with the faults that matter to them:\n\n%s",
-		r.Seeds, table("design | "+strings.Join(faults, " | "), rows), few.String()), nil
+	return fmt.Sprintf("Runs with a violation, in percent of %d. Empty: none. ?: none, but what it depends on never happened.\n\n%s\nPlayed with the faults that matter to them:\n\n%s",
+		r.Seeds, table(head, rows), few.String()), nil
 }
 
-// overvaluedTable has a row for each of these designs, and the columns in which clocks, delays or nothing
-// at all decide how long a key lasts.
-func overvaluedTable(r recording, designs []string) (string, error) {
-	faults := []string{"slow", "delay", "rate-small", "rate", "step-server"}
+// byFault has a column for each design, and a row for each fault: words are the designs, separated by commas, and the
+// faults.
+func byFault(r recording, words []string, shown func(report.Cell) int) string {
+	designs := strings.Split(words[0], ",")
 	var rows [][]string
-	for _, name := range designs {
-		row := []string{"`" + name + "`"}
-		for _, f := range faults {
-			c := r.cell(name, f)
-			c.Violated, c.Unreached = c.Overvalued, nil
+	for _, fault := range words[1:] {
+		row := []string{"`" + fault + "`"}
+		for _, design := range designs {
+			c := r.cell(design, fault)
+			c.Violated = shown(c)
 			row = append(row, percent(c))
 		}
 		rows = append(rows, row)
 	}
-	return table("design | "+strings.Join(faults, " | "), rows), nil
+	return table("fault | `"+strings.Join(designs, "` | `")+"`", rows)
+}
+
+// overvalued counts leases that were promised for too long.
+func overvalued(r recording, words []string) (string, error) {
+	return byFault(r, words, func(c report.Cell) int { return c.Overvalued }), nil
 }
 
 // cell is that of a design and a fault, by their names.
@@ -234,18 +233,9 @@ func faultTable(r recording, _ []string) (string, error) {
 	return table("fault | what happens in a run", rows), nil
 }
 
-// harmOf has a column for each design, and a row for each fault: words are the designs, separated by
-// commas, and the faults. It names the other faults that did harm.
+// harmOf counts runs with harm, and names the other faults that did any.
 func harmOf(r recording, words []string) (string, error) {
 	designs := strings.Split(words[0], ",")
-	var rows [][]string
-	for _, fault := range words[1:] {
-		row := []string{"`" + fault + "`"}
-		for _, design := range designs {
-			row = append(row, percent(r.cell(design, fault)))
-		}
-		rows = append(rows, row)
-	}
 	var others []string
 	for _, f := range r.Matrix.Faults {
 		if !slices.Contains(words[1:], f.Name) && slices.ContainsFunc(designs, func(design string) bool { return r.cell(design, f.Name).Violated > 0 }) {
@@ -254,7 +244,7 @@ func harmOf(r recording, words []string) (string, error) {
 	}
 	held := len(r.Matrix.Faults) - len(words[1:]) - len(others)
 	return fmt.Sprintf("%s\nEach figure is a percentage of %d runs. %s caused harm,\ntoo; %d other faults harmed none of the four.",
-		table("fault | `"+strings.Join(designs, "` | `")+"`", rows), r.Seeds, strings.Join(others, ", "), held), nil
+		byFault(r, words, func(c report.Cell) int { return c.Violated }), r.Seeds, strings.Join(others, ", "), held), nil
 }
 
 // abstract is what was run, how often it broke and how often it didn't, for readers of nothing else.

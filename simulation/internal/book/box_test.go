@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -181,34 +180,6 @@ func boxResults(r box.Report) (broke, held string) {
 	return strings.Join(bad, "; "), held
 }
 
-// found is a finding of a client.
-type found struct {
-	client recordedClient
-	fault  string
-	box.Broken
-}
-
-// allFound lists the findings by fault and kind, and those of a kind by the length of their schedules.
-func allFound(clients []recordedClient) []found {
-	var all []found
-	for _, fault := range box.Faults() {
-		for _, kind := range box.Kinds() {
-			from := len(all)
-			for _, c := range clients {
-				for _, t := range c.Tallies {
-					for _, k := range t.Kinds {
-						if t.Fault == fault && t.By(k) == fault && k.Kind == kind {
-							all = append(all, found{c, fault, k})
-						}
-					}
-				}
-			}
-			slices.SortStableFunc(all[from:], func(a, b found) int { return len(a.Shown.Schedule) - len(b.Shown.Schedule) })
-		}
-	}
-	return all
-}
-
 // boxSchedules has the shortest schedule for each finding that came again. A client's findings with the
 // same one share a row.
 func boxSchedules([]string) (string, error) {
@@ -216,31 +187,36 @@ func boxSchedules([]string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	all := slices.DeleteFunc(allFound(clients), func(f found) bool { return f.Repeated == 0 })
 	var rows [][]string
 	places := map[string]int{} // of the rows
-	for i, f := range all {
-		if i > 0 && f.fault == all[i-1].fault && f.Kind == all[i-1].Kind {
-			continue // a longer one
+	for _, fault := range box.Faults() {
+		for _, kind := range box.Kinds() {
+			client, best := recordedClient{}, box.Broken{}
+			for _, c := range clients {
+				for _, t := range c.Tallies {
+					for _, k := range t.Kinds {
+						shorter := best.Kind == "" || len(k.Shown.Schedule) < len(best.Shown.Schedule)
+						if t.Fault == fault && t.By(k) == fault && k.Kind == kind && k.Repeated > 0 && shorter {
+							client, best = c, k
+						}
+					}
+				}
+			}
+			var steps []string
+			for _, step := range best.Shown.Schedule {
+				steps = append(steps, step.String())
+			}
+			schedule := strings.Join(steps, "; ")
+			row := fault + client.Record + schedule
+			if at, ok := places[row]; ok {
+				rows[at][1] += ", " + string(kind)
+			} else if best.Kind != "" {
+				places[row] = len(rows)
+				rows = append(rows, []string{fault, string(kind), schedule, fmt.Sprintf("%s, %d of %d", client.Name, best.Repeated, best.Again)})
+			}
 		}
-		schedule := steps(f.Shown.Schedule)
-		row := f.fault + f.client.Record + schedule
-		if at, ok := places[row]; ok {
-			rows[at][1] += ", " + string(f.Kind)
-			continue
-		}
-		places[row] = len(rows)
-		rows = append(rows, []string{f.fault, string(f.Kind), schedule, fmt.Sprintf("%s, %d of %d", f.client.Name, f.Repeated, f.Again)})
 	}
 	return table("fault | finding | shortest schedule | of, and again in", rows), nil
-}
-
-func steps(s box.Schedule) string {
-	var all []string
-	for _, step := range s {
-		all = append(all, step.String())
-	}
-	return strings.Join(all, "; ")
 }
 
 // boxReport is the command that shows a finding again, by the recording's name, the fault and the
@@ -250,24 +226,19 @@ func boxReport(words []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	fault, kind, _ := strings.Cut(strings.Join(words[1:], " "), ": ")
 	for _, c := range clients {
-		if c.Record != words[0] {
-			continue
-		}
 		for _, t := range c.Tallies {
-			if i := slices.IndexFunc(t.Kinds, func(k box.Broken) bool { return string(k.Kind) == kind }); t.Fault == fault && i >= 0 {
-				return reportOf(c, t, t.Kinds[i])
+			for _, k := range t.Kinds {
+				if fmt.Sprintf("%s %s: %s", c.Record, t.Fault, k.Kind) != strings.Join(words, " ") {
+					continue
+				}
+				r := c.Replay(t, k)
+				r.Text = "" // it stands above
+				replay, err := json.Marshal(r)
+				return fmt.Sprintf("%s %s, %s: %s. In %d of %d plays; again in %d of %d.\n\n```text\nredlocksim box -replay /dev/stdin -- %s <<'END'\n%s\nEND\n```\n",
+					c.Name, c.Version, c.Servers, k.Finding().Text, k.Plays, t.Plays, k.Repeated, k.Again, c.Command, replay), err
 			}
 		}
 	}
-	return "", fmt.Errorf("%s doesn't show %q by %s", words[0], kind, fault)
-}
-
-func reportOf(c recordedClient, t box.Tally, k box.Broken) (string, error) {
-	r := c.Replay(t, k)
-	r.Text = "" // it stands above
-	replay, err := json.Marshal(r)
-	return fmt.Sprintf("%s %s, %s: %s. In %d of %d plays; again in %d of %d.\n\n```text\nredlocksim box -replay /dev/stdin -- %s <<'END'\n%s\nEND\n```\n",
-		c.Name, c.Version, c.Servers, k.Finding().Text, k.Plays, t.Plays, k.Repeated, k.Again, c.Command, replay), err
+	return "", fmt.Errorf("no recording shows %q", strings.Join(words, " "))
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/report"
+	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
 func init() {
@@ -265,10 +266,10 @@ func abstract(r recording, _ []string) (string, error) {
 			}
 		}
 	}
-	var runs uint64
+	runs := 0
 	for _, design := range r.Matrix.Cells {
 		for _, c := range design {
-			runs += uint64(c.Runs)
+			runs += c.Runs
 		}
 	}
 	return fmt.Sprintf(`Redlock as the Redis document has it, this library, and this library with a resource that checks tokens were played on
@@ -288,5 +289,5 @@ Recorded on %s. The simulation is deterministic, so these are the runs of this p
 		r.Seeds, len(r.Matrix.Faults), rate("redlock", "restart-empty"), rate("default", "restart-empty"),
 		rate("redlock", "step-server"), rate("default", "step-server"),
 		rate("redlock", "pause"), rate("default", "pause"), rate("token-admit", "pause"),
-		thousands(runs), thousands(uint64(r.SafeRuns)), r.SafeViolated, live.Server, live.Played-live.Disagreements, live.Played, r.Recorded), nil
+		timeline.Grouped(int64(runs)), timeline.Grouped(int64(r.SafeRuns)), r.SafeViolated, live.Server, live.Played-live.Disagreements, live.Played, r.Recorded), nil
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation/internal/orders"
+	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
 func init() {
@@ -60,15 +60,15 @@ func walkedOrders() (string, error) {
 		return "", err
 	}
 	type sum struct {
-		orders      uint64
+		orders      int64
 		walks, open int
 		found       []string
 	}
 	sums, faults, seen := map[string]*[4]sum{}, []string{}, map[string]bool{}
-	total, took := uint64(0), time.Duration(0)
+	total, took := int64(0), time.Duration(0)
 	for _, r := range all {
 		for _, row := range r.Rows {
-			total, took = total+row.Runs, took+row.Took
+			total, took = total+int64(row.Runs), took+row.Took
 			fault, walk := row.Faults, fmt.Sprint(row.World, row.Faults, r.Plan.Size)
 			if strings.Contains(fault, " + ") {
 				fault = "two faults"
@@ -82,29 +82,20 @@ func walkedOrders() (string, error) {
 				faults = append(faults, fault)
 			}
 			s := &sums[fault][r.Plan.Size.Servers]
-			s.orders, s.walks, s.open, s.found = s.orders+row.Runs, s.walks+row.Walks, s.open+row.Open, append(s.found, row.Found...)
+			s.orders, s.walks, s.open, s.found = s.orders+int64(row.Runs), s.walks+row.Walks, s.open+row.Open, append(s.found, row.Found...)
 		}
 	}
 	var rows [][]string
 	for _, fault := range faults {
 		row, found := []string{fault}, []string{}
 		for _, s := range sums[fault][1:] {
-			row = append(row, fmt.Sprintf("%s, %d of %d", thousands(s.orders), s.walks-s.open, s.walks))
+			row = append(row, fmt.Sprintf("%s, %d of %d", timeline.Grouped(s.orders), s.walks-s.open, s.walks))
 			found = append(found, s.found...)
 		}
 		slices.Sort(found)
 		rows = append(rows, append(row, strings.Join(slices.Compact(found), "<br>")))
 	}
-	return fmt.Sprintf("%s\n%s orders in %v of one processor.", table("fault | 1 server | 2 servers | 3 servers | found", rows), thousands(total), took.Round(time.Second)), nil
-}
-
-// thousands writes a number with spaces.
-func thousands(n uint64) string {
-	text := strconv.FormatUint(n, 10)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + " " + text[i:]
-	}
-	return text
+	return fmt.Sprintf("%s\n%s orders in %v of one processor.", table("fault | 1 server | 2 servers | 3 servers | found", rows), timeline.Grouped(total), took.Round(time.Second)), nil
 }
 
 // In the recorded walks nothing was found without a broken assumption.

@@ -255,7 +255,7 @@ func (s *story) abandoned() {
 	}
 	for _, g := range order {
 		slices.Sort(places[g])
-		s.add(Step{At: g.at, Lane: g.process, line: gaveUp, Text: fmt.Sprintf("%s gives up on %s (%s)", g.process, list(places[g]), g.op)})
+		s.add(Step{At: g.at, Lane: g.process, line: gaveUp, Text: fmt.Sprintf("%s stops waiting for an answer from %s (%s)", g.process, list(places[g]), g.op)})
 	}
 }
 

@@ -5,7 +5,6 @@ package box
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -96,11 +95,7 @@ func details(e *record.Event) string {
 // findingsIn returns what follows from a history's order. That a write was executed late is no
 // sign of a second holder: no lock can prevent a pause between the check and the write.
 func findingsIn(log record.Log) (findings []Finding) {
-	events := slices.Collect(log.All())
 	for _, f := range check.Violations(log, check.Rules{}) {
-		if f.Kind == record.TwoHolders && events[f.Event].Kind != record.Looked {
-			continue
-		}
 		text := laterLease.ReplaceAllString(versions.ReplaceAllString(words.Replace(f.Text), " on top of a write that it had not read"), "$1 (lease $2)")
 		findings = append(findings, Finding{Kind: Kind(f.Kind), Seq: f.Event + 1, Text: text})
 	}

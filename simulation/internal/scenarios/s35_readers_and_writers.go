@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -17,7 +18,16 @@ import (
 var places = []string{"book#1", "book#2"}
 
 func (p *performer) AwaitBook(writes bool) bool {
-	enter := func(ctx context.Context) (*quorum.Lease, error) { return anyof.Acquire(ctx, p.Coordinator, places...) }
+	enter := func(ctx context.Context) (*quorum.Lease, error) {
+		// anyof.Acquire waits with a goroutine for each place, and these draw from the process's random bytes in any order.
+		for {
+			lease, err := anyof.TryAcquire(ctx, p.Coordinator, places...)
+			if !errors.Is(err, quorum.ErrTaken) {
+				return lease, err
+			}
+			<-p.Coordinator.Config().Lab.Clock.After(10 * ms)
+		}
+	}
 	if writes {
 		enter = func(ctx context.Context) (*quorum.Lease, error) { return p.Coordinator.AcquireAll(ctx, places...) }
 	}

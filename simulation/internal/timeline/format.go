@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Clock writes a true time in milliseconds, to the microsecond: "11 104.506".
+// Clock writes a true time in milliseconds, to the microsecond: "11 104.506 ms".
 func Clock(t time.Duration) string {
 	us := t.Round(time.Microsecond).Microseconds()
-	return Grouped(us/1000) + fmt.Sprintf(".%03d", us%1000)
+	return Grouped(us/1000) + fmt.Sprintf(".%03d ms", us%1000)
 }
 
 // Grouped writes a number with a space before each group of three digits.
@@ -32,7 +32,7 @@ func length(d time.Duration) string {
 	case d < 0:
 		return "-" + length(-d)
 	case d == 0:
-		return "0"
+		return "0 s"
 	case d >= 2*time.Hour:
 		return digits(d.Hours()) + " h"
 	case d >= 2*time.Minute:

@@ -1,7 +1,6 @@
 package timeline_test
 
 import (
-	"cmp"
 	"encoding/xml"
 	"io"
 	"strings"
@@ -15,12 +14,11 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// pictures are a small and a wide picture of a run.
-func pictures(tl *timeline.Timeline) (small, wide *drawing.Canvas) {
-	small, wide = &drawing.Canvas{}, &drawing.Canvas{}
-	tl.Small(small, "a <b> & c")
-	tl.Wide(wide, nil)
-	return small, wide
+// drawn is the drawing of a run.
+func drawn(tl *timeline.Timeline, kinds ...string) *drawing.Canvas {
+	var c drawing.Canvas
+	tl.Draw(&c, "a <b> & c", kinds...)
+	return &c
 }
 
 // whole checks a picture: it is well-formed, everything is on it, no text is cut off, and its
@@ -38,9 +36,8 @@ func whole(t *testing.T, name string, c *drawing.Canvas) string {
 	for _, wrong := range []string{"NaN", "Inf", "%!"} {
 		assert.NotContains(t, svg, wrong, name)
 	}
-	width := cmp.Or(c.Width, drawing.Width)
 	for _, s := range c.Shapes {
-		assert.True(t, s.X >= 0 && s.X+s.W <= width && s.Y >= 0 && s.Y+s.H <= c.Height, "%s: %+v", name, s)
+		assert.True(t, s.X >= 0 && s.X+s.W <= drawing.Width && s.Y >= 0 && s.Y+s.H <= c.Height, "%s: %+v", name, s)
 		for _, class := range strings.Fields(s.Class) {
 			assert.Contains(t, drawing.Style(), ".rl ."+class, name)
 		}
@@ -54,8 +51,6 @@ func TestPicturesOfLittle(t *testing.T) {
 		{At: ms, Kind: record.Asked, Process: "c1", Key: key},
 		{At: 2 * ms, Kind: record.Refused, Process: "c1", Key: key, Words: "quorum: lock is taken"},
 	}}} {
-		small, wide := pictures(timeline.Of(log))
-		whole(t, "little", small)
-		whole(t, "little", wide)
+		whole(t, "little", drawn(timeline.Of(log)))
 	}
 }

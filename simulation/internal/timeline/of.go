@@ -258,7 +258,7 @@ func (r *reader) stands(e event, at place, process string, until time.Duration) 
 	if i, ok := r.tenures[at]; ok {
 		n := &r.t.Tenures[i]
 		if n.Process == process && n.Until > e.At {
-			n.Until, n.Open = until, false
+			n.Until = until
 			return
 		}
 		r.close(at, e.At, "overwritten")
@@ -276,11 +276,11 @@ func (r *reader) close(at place, now time.Duration, why string) {
 	}
 	delete(r.tenures, at)
 	n := &r.t.Tenures[i]
-	if n.Until <= now && !n.Open {
+	if n.Until <= now {
 		n.End = "expired"
 		return
 	}
-	n.Until, n.Open, n.End = now, false, why
+	n.Until, n.End = now, why
 }
 
 // access adds an operation at the resource.
@@ -361,7 +361,7 @@ func (r *reader) finish() {
 	for i := range t.Tenures {
 		n := &t.Tenures[i]
 		if n.Until > t.End {
-			n.Until, n.Open = t.End, true
+			n.Until = t.End
 		} else if n.End == "" {
 			n.End = "expired"
 		}

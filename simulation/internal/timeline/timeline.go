@@ -85,12 +85,9 @@ type belief struct {
 // tenure is a period in which a server had the key with a value of one process.
 type tenure struct {
 	Server, Key, Process string
-	// From and Until bound it. Open: it does not end in the log.
-	From  time.Duration
-	Until time.Duration
-	Open  bool
+	From, Until          time.Duration
 	// End is why it ended: "expired", "deleted", "overwritten", "restart" or "lost" (without a
-	// command)
+	// command); "" if it does not end in the log.
 	End string
 	// Taker is the process that deleted it, if that was not its owner.
 	Taker string

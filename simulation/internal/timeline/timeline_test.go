@@ -90,7 +90,7 @@ func TestEveryScenario(t *testing.T) {
 // These words must be in the text and in the drawing.
 func TestWhatHappenedIsShown(t *testing.T) {
 	for _, test := range []struct {
-		scenario, design  string
+		scenario, design string
 		told, drawn      []string
 	}{
 		{"S1", "default", []string{"c1 is PAUSED for 12 s", "c1's validity of k", "has expired on A B C D E", "c1 runs again", "!! TWO HOLDERS"},

@@ -17,7 +17,7 @@ let place = { chapter: "", tour: 0 }; // the chapter's ID, and the step of the t
 let run = null; // the newest answer
 let asking = 0; // the requests that have no answer yet
 let comparing = 0; // the timer after which the other locks are played
-let placed = ""; // what showPlace shows
+let placed = null; // the chapter that showPlace shows
 
 const ms = 1e6;
 const resource = "resource";
@@ -71,8 +71,8 @@ function choose(change) {
     choice.design = designs().some((d) => d.name === "default") ? "default" : designs()[0].name;
   }
   challenge.about(choice);
-  showChoice();
   writeAddress();
+  showChoice();
   return play();
 }
 
@@ -143,21 +143,18 @@ function showChoice() {
   showPlace();
 }
 
-// showPlace shows the chapter, or the step of the tour.
+// showPlace shows the chapter, or the step of the tour. The address is that of the choice.
 function showPlace() {
-  const key = JSON.stringify([place, { ...choice, schedule: choice.schedule !== null }]);
-  if (key === placed) return;
-  placed = key;
   const chapter = chapters.find((c) => c.id === place.chapter);
-  $("chapters").replaceChildren(...contents(chapters, place.chapter));
-  $("chapter").hidden = !chapter;
-  if (chapter) {
-    $("chapter-title").textContent = chapter.title;
+  if (chapter !== placed) {
+    placed = chapter;
+    $("chapters").replaceChildren(...contents(chapters, place.chapter));
+    $("chapter").hidden = !chapter;
+    $("chapter-title").textContent = chapter?.title ?? "";
     const guarded = (base) => (all.scenarios.find((s) => s.id === base)?.designs ?? all.designs).some((d) => d.name === "token-admit");
-    const focus = document.activeElement?.closest("#chapter-text")?.contains(document.activeElement) && document.activeElement.textContent;
-    $("chapter-text").replaceChildren(...chapterNodes(chapter, choice, guarded));
-    if (focus) [...$("chapter-text").querySelectorAll("a")].find((a) => a.textContent === focus)?.focus({ preventScroll: true });
+    $("chapter-text").replaceChildren(...(chapter ? chapterNodes(chapter, guarded) : []));
   }
+  for (const link of $("chapter-text").querySelectorAll("a.button")) link.ariaCurrent = link.hash === location.hash ? "true" : null;
   const step = tour[place.tour - 1];
   document.body.classList.toggle("touring", Boolean(step) && !step.free);
   $("tour").hidden = !step;

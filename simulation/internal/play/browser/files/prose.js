@@ -21,11 +21,8 @@ export function contents(chapters, current) {
 
 // chapterNodes shows a chapter: the argument, the verdict, its runs, and an invitation. guarded says
 // whether a scenario can be played with a resource that checks tokens.
-export function chapterNodes(chapter, choice, guarded) {
-  const link = (run, text) => {
-    const here = choice.base === run.base && choice.design === run.design && choice.seed === run.seed && !choice.schedule;
-    return element("a", { class: "button", href: addressOf(stateOf(chapter, run)), "aria-current": here ? "true" : null }, text);
-  };
+export function chapterNodes(chapter, guarded) {
+  const link = (run, text) => element("a", { class: "button", href: addressOf(stateOf(chapter, run)) }, text);
   const runs = chapter.runs.map((run) => link(run, `${run.base} with ${run.design}`));
   const guard = chapter.runs.find((run) => guarded(run.base));
   const challenge = guard && link({ ...guard, design: "token-admit" }, "Can you break it with the token guard on?");

@@ -161,24 +161,16 @@ func (p *plot) servers() {
 			}
 		}
 	}
-	if len(p.t.Servers) > 0 {
-		p.nameServers(top)
+	if len(p.t.Servers) == 0 {
+		return
 	}
-}
-
-// nameServers names all servers, whose lanes are too small for names.
-func (p *plot) nameServers(top float64) {
+	// The lanes are too small for names of their own.
 	what, who := "servers", p.t.Servers[0]+" to "+p.t.Servers[len(p.t.Servers)-1]
 	if len(p.t.Servers) == 1 {
 		what, who = "server", p.t.Servers[0]
 	}
-	middle := (top + p.Height) / 2
-	if p.Height-top < 30 {
-		p.Text("n", 0, middle+3, what+" "+strings.TrimSpace(who[:min(1, 8-len(what))]))
-		p.Height = max(p.Height, top+14)
-	} else {
-		p.Text("n", 0, middle-3, what)
-		p.Text("s", 0, middle+11, who)
-	}
+	p.Height = max(p.Height, top+28)
+	p.Text("n", 0, (top+p.Height)/2-3, what)
+	p.Text("s", 0, (top+p.Height)/2+11, who)
 	p.Height += 4
 }

@@ -3,6 +3,8 @@ package timeline_test
 import (
 	"encoding/xml"
 	"io"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,8 +23,8 @@ func drawn(tl *timeline.Timeline, kinds ...string) *drawing.Canvas {
 	return &c
 }
 
-// whole checks a picture: it is well-formed, everything is on it, no text is cut off, and its
-// classes have a style.
+// whole checks a picture: it is well-formed, everything is on it, no text is cut off or on another
+// one, and its classes have a style.
 func whole(t *testing.T, name string, c *drawing.Canvas) string {
 	t.Helper()
 	svg := c.Inline()
@@ -33,6 +35,13 @@ func whole(t *testing.T, name string, c *drawing.Canvas) string {
 		}
 	}
 	assert.Empty(t, c.Outside(), name)
+	for i, a := range c.Shapes {
+		for _, b := range c.Shapes[i+1:] {
+			if a.Text != "" && b.Text != "" && math.Abs(a.Y-b.Y) < 9 {
+				assert.True(t, until(a) <= until(b)-drawing.Wide(b.Class, b.Text) || until(b) <= until(a)-drawing.Wide(a.Class, a.Text), "%s: %q is on %q", name, a.Text, b.Text)
+			}
+		}
+	}
 	for _, wrong := range []string{"NaN", "Inf", "%!"} {
 		assert.NotContains(t, svg, wrong, name)
 	}
@@ -43,6 +52,18 @@ func whole(t *testing.T, name string, c *drawing.Canvas) string {
 		}
 	}
 	return svg
+}
+
+// until is where a text ends.
+func until(s drawing.Shape) float64 {
+	classes, wide := strings.Fields(s.Class), drawing.Wide(s.Class, s.Text)
+	switch {
+	case slices.Contains(classes, "e"):
+		return s.X
+	case slices.Contains(classes, "m"):
+		return s.X + wide/2
+	}
+	return s.X + wide
 }
 
 // Runs in which little happens have pictures, too.

@@ -194,7 +194,7 @@ func (s *story) ends() {
 func (s *story) abandoned() {
 	for _, m := range s.t.Messages {
 		if m.GaveUp != never && !m.watching() {
-			s.on(m.Place, Step{At: m.GaveUp, line: gaveUp, Text: fmt.Sprintf("%s gives up its %s on", m.Process, m.Op)})
+			s.on(m.Place, Step{At: m.GaveUp, line: gaveUp, Text: fmt.Sprintf("%s stops waiting for an answer to its %s from", m.Process, m.Op)})
 		}
 	}
 }

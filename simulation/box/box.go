@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -53,6 +52,7 @@ type Options struct {
 	Say func(text string, replaces bool)
 
 	startLimit time.Duration // of a driver, for tests. Default startLimit
+	persist    bool          // all that the servers have answered outlives their processes
 }
 
 // ErrOptions: Options can't be used. The message says why.
@@ -88,10 +88,7 @@ type box struct {
 	hello   driver.Hello
 	fleets  chan *servers
 	counter atomic.Int64 // of the keys
-	// library is the folder of what gives the servers clocks of their own, "" if they need none, or can't
-	// have them because of noClocks.
-	library  string
-	noClocks error
+	library library
 
 	mu      sync.Mutex
 	tallies []Tally
@@ -122,19 +119,12 @@ func open(ctx context.Context, o Options, clocks bool) (b *box, err error) {
 	}
 	b.fleets = make(chan *servers, o.Parallel)
 	if clocks && !o.Embedded {
-		if b.library, err = buildLibrary(ctx); errors.Is(err, ErrNoClocks) && ctx.Err() == nil {
-			b.noClocks = err
-		} else if err != nil {
+		if err := b.library.build(ctx); err != nil {
 			return nil, err
 		}
 	}
 	for range o.Parallel {
-		f, err := startServers(ctx, b.options, b.library)
-		if errors.Is(err, ErrNoClocks) {
-			b.noClocks = errors.Join(err, os.RemoveAll(b.library))
-			b.library = ""
-			f, err = startServers(ctx, b.options, "")
-		}
+		f, err := b.library.start(ctx, b.options)
 		if err != nil {
 			return nil, errors.Join(err, b.close())
 		}
@@ -166,10 +156,7 @@ func (b *box) close() error {
 	for len(b.fleets) > 0 {
 		errs = append(errs, (<-b.fleets).close())
 	}
-	if b.library != "" {
-		errs = append(errs, os.RemoveAll(b.library))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, b.library.close())...)
 }
 
 // Run puts a client through the cases, and then through random schedules. Findings are in the
@@ -224,7 +211,7 @@ var ofProcesses = []string{"old data", "failover", "address", clockFault}
 func (b *box) faults() []string {
 	return slices.DeleteFunc(Faults(), func(fault string) bool {
 		return len(b.options.Faults) > 0 && !slices.Contains(b.options.Faults, fault) ||
-			b.options.Embedded && slices.Contains(ofProcesses, fault) || b.noClocks != nil && fault == clockFault ||
+			b.options.Embedded && slices.Contains(ofProcesses, fault) || b.library.none != nil && fault == clockFault ||
 			serversFor(fault, b.options.Servers) == 0
 	})
 }
@@ -358,7 +345,7 @@ func (b *box) report() Report {
 		}
 	}
 	leave(b.options.Embedded, "what embedded servers don't have: "+strings.Join(ofProcesses, ", "))
-	leave(b.noClocks != nil, clockFault+", because of "+strings.TrimPrefix(fmt.Sprint(b.noClocks), "box: "))
+	leave(b.library.none != nil, clockFault+", because of "+b.library.why())
 	leave(!b.can(driver.CanExtend), "extensions, which the driver doesn't have")
 	leave(!b.can(driver.CanToken), "fencing tokens, which the driver doesn't have")
 	leave(!b.can(driver.CanTell), "whether a loss is told, which the driver doesn't do")

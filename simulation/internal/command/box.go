@@ -77,18 +77,26 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	if wrong != nil {
 		return wrong
 	}
-	if _, err := (redisproc.Config{Binary: f.Binary}).Find(); err != nil && !f.Embedded {
-		if f.Binary != "" {
-			return usageError{err}
-		}
-		fmt.Fprintln(stderr, "There is no redis-server in the PATH: servers in this process take its place.")
-		f.Embedded = true
+	if err := findServer(&f.Options, stderr); err != nil {
+		return err
 	}
 	err := f.play(ctx, stdout, stderr)
 	if wrong := (*box.DriverError)(nil); errors.As(err, &wrong) || errors.Is(err, box.ErrOptions) || errors.Is(err, redisproc.ErrMissing) {
 		return usageError{err}
 	}
 	return interrupted(ctx, err)
+}
+
+// findServer checks the server program. Without redis-server, embedded servers take its place.
+func findServer(o *box.Options, stderr io.Writer) error {
+	if _, err := (redisproc.Config{Binary: o.Binary}).Find(); err != nil && !o.Embedded {
+		if o.Binary != "" {
+			return usageError{err}
+		}
+		fmt.Fprintln(stderr, "There is no redis-server in the PATH: servers in this process take its place.")
+		o.Embedded = true
+	}
+	return nil
 }
 
 func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {

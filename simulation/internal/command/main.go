@@ -50,6 +50,7 @@ var commands = []command{
 	{"matrix", "designs against faults: violation rates with confidence intervals", runMatrix},
 	{"live", "the scenarios on real redis-servers: do they agree with the simulation?", runLive},
 	{"box", "a lock client of any language on real servers with faults: which promise breaks?", runBox},
+	{"servers", "real servers for tests of your own, and faults for them over HTTP", runServers},
 	{"driver", "a design of the simulation as a client of the box", runDriver},
 	{"explore", "many random schedules of faults: what breaks a design, with the smallest schedule", runExplore},
 	{"orders", "every order of events in a small world", runOrders},

@@ -54,6 +54,8 @@ func serve(words []string) {
 			fmt.Println(`{"id":3,"held":"yes"}`)
 		case broken("wrong-id") && r.Do == driver.DoAcquire:
 			a.ID += 7
+		case r.Do == driver.DoAcquire && (broken("all-miss") || broken("third-misses") && strings.HasSuffix(r.Key, "-c3")):
+			r.Do, a.Why = "", "missed"
 		case broken("misses") && r.Do == driver.DoAcquire && d.count == 0:
 			d.count++
 			r.Do, a.Why = "", "missed"

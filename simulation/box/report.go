@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 )
 
@@ -20,17 +21,32 @@ type Report struct {
 	Count   int           `json:"count"`
 	TTL     time.Duration `json:"ttl_ns"`
 	// LeftOut says what was not played.
-	LeftOut []string      `json:"left_out,omitempty"`
-	Tallies []Tally       `json:"faults"`
-	Took    time.Duration `json:"took_ns"`
+	LeftOut []string `json:"left_out,omitempty"`
+	Tallies []Tally  `json:"faults"`
+	// Checks says of each kind how often it could be found.
+	Checks []Check `json:"checks,omitempty"`
+	// WhySkipped is why the first play was skipped that was, see Tally.
+	WhySkipped string        `json:"why_skipped,omitempty"`
+	Took       time.Duration `json:"took_ns"`
+	// Reference is what the lock of the Redis document shows.
+	Reference Reference `json:"reference"`
+}
 
-	allow []string // faults that may break the client
+// Check is how many plays could have shown a finding of a kind, see Kind.Could, and how many did.
+type Check struct {
+	Kind   Kind `json:"kind"`
+	Could  int  `json:"could"`
+	Failed int  `json:"failed"`
 }
 
 // Tally is what came of one fault.
 type Tally struct {
 	Fault string `json:"fault"`
 	Plays int    `json:"plays"`
+	// Struck counts the plays in which the fault struck, see Strikes. Skipped counts those that did not
+	// come about, because a client did not get its first lock.
+	Struck  int `json:"struck"`
+	Skipped int `json:"skipped,omitempty"`
 	// Broke counts the plays with findings, Refused those in which the resource refused a write.
 	Broke   int `json:"broke"`
 	Refused int `json:"refused,omitempty"`
@@ -42,12 +58,17 @@ type Tally struct {
 type Broken struct {
 	Kind  Kind `json:"kind"`
 	Plays int  `json:"plays"`
-	// Title is the case that shows it, and Shown its play, as short as it could be made.
+	// Limit: the lock of the Redis document shows it, too. Allowed: Options.Allow has it.
+	Limit   bool `json:"limit,omitempty"`
+	Allowed bool `json:"allowed,omitempty"`
+	// Title is the case that showed it, and Shown its play, as short as it could be made.
 	Title string `json:"title"`
 	Shown Play   `json:"shown"`
 	// Repeated counts the plays of Shown's schedule that showed it again, of Again.
 	Repeated int `json:"repeated"`
 	Again    int `json:"again"`
+
+	whole int // how many steps the case has
 }
 
 // Finding returns what the play shows of the kind.
@@ -90,78 +111,202 @@ func (r Report) Worst() (replay Replay, ok bool) {
 	return Replay{}, false
 }
 
-// Broke returns how many plays had findings, but for those with faults that may break the client.
-func (r Report) Broke() (plays int) {
+// list returns findings, by the faults that show them: "pause: stale write, lost update; crash: never free".
+func (r Report) list(is func(Broken) bool) string {
+	var faults []string
+	kinds := map[string][]string{}
 	for _, t := range r.Tallies {
-		if !slices.Contains(r.allow, t.Fault) {
-			plays += t.Broke
+		for _, b := range t.Kinds {
+			by := t.By(b)
+			if !is(b) || slices.Contains(kinds[by], string(b.Kind)) {
+				continue
+			}
+			if kinds[by] == nil {
+				faults = append(faults, by)
+			}
+			kinds[by] = append(kinds[by], string(b.Kind))
 		}
 	}
-	return plays
-}
-
-// noFault is the fault of the schedules without one.
-const noFault = "none"
-
-// By returns the fault that shows a finding: "none" if its schedule was made so short that no fault is left.
-func (t Tally) By(b Broken) string {
-	if t.Fault == evenNumber || len(b.Shown.Schedule.withoutFaults()) < len(b.Shown.Schedule) {
-		return t.Fault
+	for i, fault := range faults {
+		faults[i] = fault + ": " + strings.Join(kinds[fault], ", ")
 	}
-	return noFault
+	return strings.Join(faults, "; ")
 }
 
-// what returns what was found, in a few words.
-func (t Tally) what() string {
+// NotAllowed lists the findings that are not allowed.
+func (r Report) NotAllowed() string { return r.list(func(b Broken) bool { return !b.Allowed }) }
+
+// Limits reports whether some of the findings that are not allowed are limits.
+func (r Report) Limits() bool {
+	return r.list(func(b Broken) bool { return !b.Allowed && b.Limit }) != ""
+}
+
+// Allowed lists the findings that are allowed.
+func (r Report) Allowed() string { return r.list(func(b Broken) bool { return b.Allowed }) }
+
+// Unknown lists the faults that never struck, so that nothing is known of them.
+func (r Report) Unknown() string {
 	var all []string
-	for _, b := range t.Kinds {
-		also := ""
-		if t.By(b) != t.Fault {
-			also = ", also without it"
+	for _, t := range r.Tallies {
+		if t.Struck == 0 && ownSteps(t.Fault) != nil {
+			all = append(all, t.Fault)
 		}
-		all = append(all, fmt.Sprintf("%s (%d%s)", b.Kind, b.Plays, also))
-	}
-	if t.Refused > 0 {
-		all = append(all, fmt.Sprintf("late writes refused by token (%d)", t.Refused))
-	}
-	if len(all) == 0 {
-		return "-"
 	}
 	return strings.Join(all, ", ")
 }
 
+// Conclusions say in sentences whose findings the findings are, and what is not known.
+func (r Report) Conclusions() (all []string) {
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	own, limit := r.list(func(b Broken) bool { return !b.Limit }), r.list(func(b Broken) bool { return b.Limit })
+	switch {
+	case own == "" && limit == "":
+		say("Verdict: no promise broke.")
+	case own == "":
+		say("Verdict: all that broke are limits of the algorithm, which the Redis document's lock has, too (%s). Nothing is %s's own.", limit, r.Name)
+	case limit == "":
+		say("Verdict: all that broke is %s's own (%s). The Redis document's lock shows none of it.", r.Name, own)
+	default:
+		say("Verdict: %s's own are %s. Limits of the algorithm, which the Redis document's lock has, too, are %s.", r.Name, own, limit)
+	}
+	if allowed := r.Allowed(); allowed != "" {
+		say("Allowed: %s. Not allowed: %s.", allowed, cmp.Or(r.NotAllowed(), "nothing that was found"))
+	}
+	if unknown := r.Unknown(); unknown != "" {
+		say("Unknown: %s never struck, so nothing is known of that.", unknown)
+	}
+	if n := r.skipped(); n > 0 {
+		say("Skipped: %s, because a client did not get its first lock: %s.", count(n, "play"), r.WhySkipped)
+	}
+	return all
+}
+
+func (r Report) skipped() (n int) {
+	for _, t := range r.Tallies {
+		n += t.Skipped
+	}
+	return n
+}
+
+// By returns the fault that shows a finding: another one than the tally's if its schedule was made so short
+// that it lacks that one's steps.
+func (t Tally) By(b Broken) string { return b.Shown.Schedule.faultOf(t.Fault) }
+
+// Own reports whether something was found that only this client shows.
+func (t Tally) Own() bool {
+	return slices.ContainsFunc(t.Kinds, func(b Broken) bool { return !b.Limit })
+}
+
+// What says what was found, in a few words. "!" marks what only this client shows.
+func (t Tally) What() string {
+	var all []string
+	for _, b := range t.Kinds {
+		text := fmt.Sprintf("%s (%d)", b.Kind, b.Plays)
+		if by := t.By(b); by == noFault && t.Fault != noFault {
+			text = fmt.Sprintf("%s (%d, also without it)", b.Kind, b.Plays)
+		} else if by != t.Fault {
+			text = fmt.Sprintf("%s (%d, by %s)", b.Kind, b.Plays, by)
+		}
+		if !b.Limit {
+			text = "! " + text
+		}
+		all = append(all, text)
+	}
+	if t.Refused > 0 {
+		all = append(all, fmt.Sprintf("late writes refused by token (%d)", t.Refused))
+	}
+	return cmp.Or(strings.Join(all, ", "), "-")
+}
+
+// Shows says what the reference shows under a fault.
+func (r Reference) Shows(fault string) string {
+	var all []string
+	for _, kind := range r.Faults[fault] {
+		all = append(all, string(kind))
+	}
+	return cmp.Or(strings.Join(all, ", "), "-")
+}
+
+// About says what the reference is.
+func (r Reference) About() string {
+	return fmt.Sprintf("%s %s, %d x %s, recorded on %s at commit %s", r.Name, r.Version, r.Count, r.Servers, r.Day, r.Commit)
+}
+
 // group is what one schedule shows.
 type group struct {
-	By, Title string
+	By string
 	Play
 	Kinds []*Broken
 }
 
-// groups returns the findings by their schedules. What is found without a fault is in them once.
+// groups returns the findings by their schedules, first those with something that only this client shows.
+// What several tallies have by the same fault is in them once.
 func groups(tallies []Tally) (all []*group) {
-	bare := map[Kind]bool{} // found without a fault
+	seen := map[string]bool{}
 	for _, t := range tallies {
 		for i := range t.Kinds {
 			b := &t.Kinds[i]
 			by := t.By(*b)
-			if by == noFault && bare[b.Kind] {
+			found := by + ": " + string(b.Kind)
+			if seen[found] {
 				continue
 			}
-			bare[b.Kind] = bare[b.Kind] || by == noFault
+			seen[found] = true
 			at := slices.IndexFunc(all, func(g *group) bool {
 				return g.By == by && g.Servers == b.Shown.Servers && g.TTL == b.Shown.TTL && slices.Equal(g.Schedule, b.Shown.Schedule)
 			})
 			if at < 0 {
 				at = len(all)
-				all = append(all, &group{By: by, Title: b.Title, Play: b.Shown})
-				if by != t.Fault {
-					all[at].Title = fmt.Sprintf("first seen in %q", b.Title)
-				}
+				all = append(all, &group{By: by, Play: b.Shown})
 			}
 			all[at].Kinds = append(all[at].Kinds, b)
 		}
 	}
+	slices.SortStableFunc(all, func(a, b *group) int { return min(1, b.own()) - min(1, a.own()) })
 	return all
+}
+
+// own counts the findings that only this client shows.
+func (g *group) own() (n int) {
+	for _, b := range g.Kinds {
+		if !b.Limit {
+			n++
+		}
+	}
+	return n
+}
+
+// Heading says what is found, and by which fault.
+func (g *group) Heading() string {
+	var kinds []string
+	for _, b := range g.Kinds {
+		kinds = append(kinds, string(b.Kind))
+	}
+	if g.By == noFault {
+		return strings.Join(kinds, ", ") + " without a fault"
+	}
+	return strings.Join(kinds, ", ") + " by " + g.By
+}
+
+// From says in which schedule it was found, and on how many servers if not on all.
+func (g *group) From(count int) string {
+	b := g.Kinds[0]
+	text := fmt.Sprintf("in %q", b.Title)
+	if len(g.Schedule) < b.whole {
+		text = fmt.Sprintf("shortened from %q", b.Title)
+	}
+	if g.Servers != 0 && g.Servers != count {
+		text += fmt.Sprintf(", on %d servers", g.Servers)
+	}
+	return text
+}
+
+// Whose says whether it is the client's own.
+func (b Broken) Whose() string {
+	if b.Limit {
+		return "a limit of the algorithm"
+	}
+	return "this client's own"
 }
 
 // history writes what happened, and marks what shows a finding.
@@ -179,19 +324,6 @@ func (g *group) history(w io.Writer) {
 		}
 		fmt.Fprintln(w, strings.TrimRight(line, " "))
 	}
-}
-
-// heading says by which fault, in which schedule and on how many servers, if these are not all.
-func (g *group) heading(count int) string {
-	text := "by " + g.By
-	if g.By == noFault {
-		text = "without a fault"
-	}
-	text += ": " + g.Title
-	if g.Servers != 0 && g.Servers != count {
-		text += fmt.Sprintf(", on %d servers", g.Servers)
-	}
-	return text
 }
 
 // again says how often it was found again.
@@ -220,18 +352,20 @@ func (r Report) subject() string {
 func (r Report) Text(histories bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, TTL %v, in %v\n\n", r.subject(), r.TTL, r.Took.Round(time.Second))
-	const row = "%-11s %6v %14v  %s\n"
-	fmt.Fprintf(&b, row, "fault", "plays", "with findings", "which, in how many plays")
+	rows := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(rows, "fault\tplays\tstruck\tfound, in how many plays\tthe Redis document's lock")
 	for _, t := range r.Tallies {
-		fmt.Fprintf(&b, row, t.Fault, t.Plays, t.Broke, t.what())
+		fmt.Fprintf(rows, "%s\t%d\t%d\t%s\t%s\n", t.Fault, t.Plays, t.Struck, t.What(), r.Reference.Shows(t.Fault))
 	}
+	_ = rows.Flush() // a Builder takes everything
+	fmt.Fprintf(&b, "\n!: only this client shows it. The Redis document's lock: %s.\n", r.Reference.About())
 	if len(r.LeftOut) > 0 {
-		fmt.Fprintf(&b, "\nleft out: %s\n", strings.Join(r.LeftOut, "; "))
+		fmt.Fprintf(&b, "Left out: %s\n", strings.Join(r.LeftOut, "; "))
 	}
 	for _, g := range groups(r.Tallies) {
-		fmt.Fprintf(&b, "\n%s\n", g.heading(r.Count))
+		fmt.Fprintf(&b, "\n%s, %s\n", g.Heading(), g.From(r.Count))
 		for _, k := range g.Kinds {
-			fmt.Fprintf(&b, "  %s: %s (%s)\n", k.Kind, k.Finding().Text, k.again())
+			fmt.Fprintf(&b, "  %s (%s): %s (%s)\n", k.Kind, k.Whose(), k.Finding().Text, k.again())
 		}
 		if g.Late != "" {
 			fmt.Fprintf(&b, "  The machine was slow: %s. A lease of %v may have run out meanwhile; try a longer TTL.\n", g.Late, g.TTL)
@@ -243,5 +377,25 @@ func (r Report) Text(histories bool) string {
 			g.history(&b)
 		}
 	}
+	fmt.Fprintf(&b, "\nIn how many of %s a check could have failed: %s\n", count(r.plays(), "play"), r.checks())
+	for _, sentence := range r.Conclusions() {
+		fmt.Fprintf(&b, "\n%s\n", sentence)
+	}
 	return b.String()
+}
+
+// checks lists the checks and how often each could have failed.
+func (r Report) checks() string {
+	var all []string
+	for _, c := range r.Checks {
+		all = append(all, fmt.Sprintf("%s %d", c.Kind, c.Could))
+	}
+	return strings.Join(all, ", ")
+}
+
+func (r Report) plays() (n int) {
+	for _, t := range r.Tallies {
+		n += t.Plays
+	}
+	return n
 }

@@ -1,0 +1,45 @@
+package box
+
+import (
+	_ "embed"
+	"encoding/json"
+	"slices"
+)
+
+// Reference is what the lock of the Redis document showed when it was played as every client is: on several
+// servers Redlock, on one server SET NX PX with a delete that compares.
+type Reference struct {
+	// Name and Version are the client's, Servers are Count servers.
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Servers string `json:"servers"`
+	Count   int    `json:"count"`
+	// Commit is that of this code, and Day when it was recorded.
+	Commit string `json:"commit"`
+	Day    string `json:"day"`
+	// Faults has the kinds of findings that came again, by fault.
+	Faults map[string][]Kind `json:"faults"`
+}
+
+//go:embed reference.json
+var referenceList []byte
+
+// referenceFor returns the reference for clients of n servers.
+func referenceFor(n int) (r Reference) {
+	var all []Reference
+	if err := json.Unmarshal(referenceList, &all); err != nil {
+		panic("reference.json: " + err.Error()) // a test reads it
+	}
+	for _, r = range all {
+		if (r.Count == 1) == (n == 1) {
+			break
+		}
+	}
+	return r
+}
+
+// shows reports whether the reference shows a finding. Where it has two holders, late writes follow.
+func (r Reference) shows(fault string, kind Kind) bool {
+	found := r.Faults[fault]
+	return slices.Contains(found, kind) || (kind == StaleWrite || kind == LostUpdate) && slices.Contains(found, TwoHolders)
+}

@@ -381,7 +381,9 @@ func (t *Tally) count(c Case, p Play) {
 			t.Kinds = append(t.Kinds, Broken{Kind: kind})
 		}
 		k := &t.Kinds[j]
-		if k.Plays++; k.Plays == 1 || len(p.Schedule) < len(k.Shown.Schedule) {
+		// The shortest schedule is shown, of those that have steps of the fault, which random ones may lack.
+		shows := p.Schedule.faultOf(c.Fault) == c.Fault
+		if k.Plays++; k.Plays == 1 || shows && t.By(*k) != c.Fault || shows == (t.By(*k) == c.Fault) && len(p.Schedule) < len(k.Shown.Schedule) {
 			k.Title, k.Shown, k.whole = c.Title, p, len(p.Schedule)
 		}
 	}

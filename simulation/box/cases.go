@@ -62,7 +62,8 @@ const (
 )
 
 // faultKinds are the faults, with the steps that are their own, and when they have struck. A fault that
-// happens when nothing depends on it shows nothing.
+// happens when nothing depends on it shows nothing. A schedule with steps of several faults is one of the last
+// of them, because the others only prepare it.
 var faultKinds = []struct {
 	name string
 	own  []verb
@@ -71,12 +72,12 @@ var faultKinds = []struct {
 	{noFault, []verb{waits}, "A client got the lock."},
 	{"pause", []verb{pause, sends}, "A client was stopped while it held the lock or asked for it, or its write came after another client had got the lock."},
 	{"crash", []verb{kill}, "A client was killed while it held the lock or asked for it."},
+	{"network", []verb{cut}, asksWhile + "its link to a server was disturbed."},
 	{"hang", []verb{hang}, asksWhile + "a server hung."},
 	{"stop", []verb{stop}, asksWhile + "a server was down."},
 	{"restart", []verb{start}, "A server came back" + hasLess},
 	{"old data", []verb{save}, "A server came back with what it had saved" + hasLess},
 	{"flush", []verb{flush}, "A server lost a key of the lock."},
-	{"network", []verb{cut}, asksWhile + "its link to a server was disturbed."},
 	{clockFault, []verb{ahead, behind}, "The clock of a server that had a key of the lock was set."},
 	{"failover", []verb{fail}, "A replica took over" + hasLess},
 	{"address", []verb{move}, "An address led to another server" + hasLess},

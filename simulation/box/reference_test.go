@@ -19,7 +19,7 @@ import (
 	"github.com/redquorum/redlock/instance/instancetest"
 )
 
-var again = flag.Bool("reference", false, "play the lock of the Redis document on real servers and write reference.json; this takes five minutes")
+var again = flag.Bool("reference", false, "play the lock of the Redis document on real servers and write reference.json; this takes minutes")
 
 // The lock of the Redis document breaks nothing but what the document admits, under any fault.
 func TestReference(t *testing.T) {
@@ -49,7 +49,7 @@ func recordReference(t *testing.T) {
 	require.NoError(t, err)
 	var all []Reference
 	for _, n := range []int{1, 5} {
-		o := Options{Command: []string{instancetest.Python(t), "../drivers/python/document.py"}, Servers: n, For: time.Minute, ShrinkFor: 20 * time.Second, Seed: 1}
+		o := Options{Command: []string{instancetest.Python(t), "../drivers/python/document.py"}, Servers: n, For: 30 * time.Second, ShrinkFor: 10 * time.Second, Seed: 1}
 		played, err := Run(t.Context(), o)
 		require.NoError(t, err)
 		require.Empty(t, played.Unknown())

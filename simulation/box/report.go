@@ -97,13 +97,16 @@ func (r Report) Replay(t Tally, b Broken) Replay {
 	return Replay{Name: r.Name, Servers: cmp.Or(b.Shown.Servers, r.Count), TTL: b.Shown.TTL, Fault: t.By(b), Kind: b.Kind, Text: b.Finding().Text, Schedule: b.Shown.Schedule}
 }
 
-// Worst returns the replay of the worst finding, and false if there is none.
+// Worst returns the replay of the worst finding, first of those that only this client shows, and false if
+// there is none.
 func (r Report) Worst() (replay Replay, ok bool) {
-	for _, kind := range Kinds() {
-		for _, t := range r.Tallies {
-			for _, b := range t.Kinds {
-				if b.Kind == kind {
-					return r.Replay(t, b), true
+	for _, limit := range []bool{false, true} {
+		for _, kind := range Kinds() {
+			for _, t := range r.Tallies {
+				for _, b := range t.Kinds {
+					if b.Kind == kind && b.Limit == limit {
+						return r.Replay(t, b), true
+					}
 				}
 			}
 		}

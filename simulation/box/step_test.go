@@ -139,7 +139,7 @@ func TestChances(t *testing.T) {
 func TestFaultOf(t *testing.T) {
 	for text, want := range map[string]string{
 		"old data: save A, c1 waits, stop A, start A":            "old data",
-		"old data: c1 waits, stop A, start A":                    "restart",
+		"old data: cut c1 B, c1 waits, stop A, start A":          "restart",
 		"restart: c1 waits, stop A":                              "stop",
 		"pause: hold c1 A, c1 begins":                            "network",
 		"pause: c1 waits, c1 sends, c1 lands":                    "pause",

@@ -125,6 +125,20 @@ func TestBrokenClientsAreFound(t *testing.T) {
 	}
 }
 
+// A lock that is set in one step and gets its expiry in another is told apart from what a pause does to every lock.
+func TestLimitsAreToldApart(t *testing.T) {
+	o := options(t, "two-steps")
+	o.Faults, o.Allow = []string{"pause"}, []string{limits}
+	r := runs(t, o, func(r Report) bool {
+		return r.NotAllowed() == "pause: never free" && r.Allowed() == "pause: stale write, lost update"
+	})
+	assert.Equal(t, "pause: never free", r.NotAllowed(), r.Text(false))
+	assert.Equal(t, "pause: stale write, lost update", r.Allowed(), r.Text(false))
+	assert.Contains(t, r.Conclusions()[0], "document's own are pause: never free. Limits of the algorithm")
+	worst, _ := r.Worst()
+	assert.Equal(t, NeverFree, worst.Kind)
+}
+
 // What breaks when a lease runs out isn't the work of a fault.
 func TestFaultsAreNotBlamedForMore(t *testing.T) {
 	o := options(t, "ignores-deadline")
@@ -343,9 +357,9 @@ two holders by restart, in "a title"
     start A
 `, text)
 	assert.Equal(t, []string{
-		"Verdict: <a client>'s own are none: never free. Limits of the algorithm, which the Redis document's lock has, too, are pause: stale write, lost update; restart: two holders.",
+		"Verdict: <a client>'s own are none: never free. Limits of the algorithm (-allow limits), which the Redis document's lock has, too, are pause: stale write, lost update; restart: two holders.",
 		"Allowed: pause: lost update; restart: two holders. Not allowed: none: never free; pause: stale write.",
-		"Unknown: hang never struck, so nothing is known of that.",
+		"Unknown: hang never struck, so nothing is known of it.",
 		"Skipped: 1 play, because a client did not get its first lock: c1 got nothing.",
 	}, r.Conclusions())
 
@@ -354,7 +368,7 @@ two holders by restart, in "a title"
 	assert.Empty(t, r.NotAllowed())
 
 	r.Tallies = r.Tallies[1:3]
-	assert.Equal(t, "Verdict: all that broke are limits of the algorithm, which the Redis document's lock has, too (restart: two holders). Nothing is <a client>'s own.", r.Conclusions()[0])
+	assert.Equal(t, "Verdict: all that broke are limits of the algorithm (-allow limits), which the Redis document's lock has, too (restart: two holders). Nothing is <a client>'s own.", r.Conclusions()[0])
 	r.Tallies[1].Kinds[0].Limit = false
 	assert.Equal(t, "Verdict: all that broke is <a client>'s own (restart: two holders). The Redis document's lock shows none of it.", r.Conclusions()[0])
 	r.Tallies = nil

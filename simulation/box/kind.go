@@ -21,12 +21,14 @@ const (
 	Slow          Kind = "slow"
 )
 
-// kinds are all kinds, the worst first: what each means, and what happens in a play that could have
-// shown it.
-var kinds = []struct {
+// kindTexts say what a kind means, and what happens in a play that could have shown it.
+type kindTexts struct {
 	Kind
 	means, could string
-}{
+}
+
+// kinds are all kinds, the worst first.
+var kinds = []kindTexts{
 	{
 		TwoHolders,
 		"A client found its lease valid in a check that began after another client had got the lock. If each had asked before the other got it, both found theirs valid.",
@@ -104,23 +106,18 @@ func Kinds() []Kind {
 }
 
 // Means says what a finding of the kind is.
-func (k Kind) Means() string {
-	for _, one := range kinds {
-		if one.Kind == k {
-			return one.means
-		}
-	}
-	return ""
-}
+func (k Kind) Means() string { return k.texts().means }
 
 // Could says what happens in a play that could have shown a finding of the kind.
-func (k Kind) Could() string {
+func (k Kind) Could() string { return k.texts().could }
+
+func (k Kind) texts() (found kindTexts) {
 	for _, one := range kinds {
 		if one.Kind == k {
-			return one.could
+			found = one
 		}
 	}
-	return ""
+	return found
 }
 
 // Finding is a broken promise in a play.

@@ -168,7 +168,14 @@ func (d *document) acquire(r driver.Request) (held bool, why string) {
 	}
 	refused := false
 	votes := d.all(func(ctx context.Context, c *redis.Client) bool {
-		ok, err := c.SetNX(ctx, r.Key, value, time.Duration(r.TTL)*time.Millisecond).Result()
+		ttl := time.Duration(r.TTL) * time.Millisecond
+		if d.broken("two-steps") {
+			ttl = 0
+		}
+		ok, err := c.SetNX(ctx, r.Key, value, ttl).Result()
+		if ok && ttl == 0 {
+			ok = c.PExpire(ctx, r.Key, time.Duration(r.TTL)*time.Millisecond).Val()
+		}
 		refused = refused || err == nil && !ok
 		return ok
 	})

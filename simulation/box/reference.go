@@ -1,13 +1,16 @@
 package box
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 )
 
-// Reference is what the lock of the Redis document showed when it was played as every client is: on several
-// servers Redlock, on one server SET NX PX with a delete that compares.
+// Reference is what the lock of the Redis document showed in the fixed schedules: on several servers Redlock,
+// on one server SET NX PX with a delete that compares.
 type Reference struct {
 	// Name and Version are the client's, Servers are Count servers.
 	Name    string `json:"name"`
@@ -42,4 +45,18 @@ func referenceFor(n int) (r Reference) {
 func (r Reference) shows(fault string, kind Kind) bool {
 	found := r.Faults[fault]
 	return slices.Contains(found, kind) || (kind == StaleWrite || kind == LostUpdate) && slices.Contains(found, TwoHolders)
+}
+
+// Shows says what the reference shows under a fault.
+func (r Reference) Shows(fault string) string {
+	var all []string
+	for _, kind := range r.Faults[fault] {
+		all = append(all, string(kind))
+	}
+	return cmp.Or(strings.Join(all, ", "), "-")
+}
+
+// About says what the reference is.
+func (r Reference) About() string {
+	return fmt.Sprintf("%s %s, %d x %s, recorded on %s at commit %s", r.Name, r.Version, r.Count, r.Servers, r.Day, r.Commit)
 }

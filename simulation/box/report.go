@@ -3,7 +3,6 @@ package box
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -37,48 +36,6 @@ type Check struct {
 	Kind   Kind `json:"kind"`
 	Could  int  `json:"could"`
 	Failed int  `json:"failed"`
-}
-
-// Tally is what came of one fault.
-type Tally struct {
-	Fault string `json:"fault"`
-	Plays int    `json:"plays"`
-	// Struck counts the plays in which the fault struck, see Strikes. Skipped counts those that did not
-	// come about, because a client did not get its first lock.
-	Struck  int `json:"struck"`
-	Skipped int `json:"skipped,omitempty"`
-	// Broke counts the plays with findings, Refused those in which the resource refused a write.
-	Broke   int `json:"broke"`
-	Refused int `json:"refused,omitempty"`
-	// Kinds are the kinds of the findings, the worst first.
-	Kinds []Broken `json:"kinds,omitempty"`
-}
-
-// Broken is a kind of finding.
-type Broken struct {
-	Kind  Kind `json:"kind"`
-	Plays int  `json:"plays"`
-	// Limit: the lock of the Redis document shows it, too. Allowed: Options.Allow has it.
-	Limit   bool `json:"limit,omitempty"`
-	Allowed bool `json:"allowed,omitempty"`
-	// Title is the case that showed it, and Shown its play, as short as it could be made.
-	Title string `json:"title"`
-	Shown Play   `json:"shown"`
-	// Repeated counts the plays of Shown's schedule that showed it again, of Again.
-	Repeated int `json:"repeated"`
-	Again    int `json:"again"`
-
-	whole int // how many steps the case has
-}
-
-// Finding returns what the play shows of the kind.
-func (b Broken) Finding() Finding {
-	for _, f := range b.Shown.Findings {
-		if f.Kind == b.Kind {
-			return f
-		}
-	}
-	return Finding{}
 }
 
 // Replay is a play to be played again.
@@ -139,11 +96,6 @@ func (r Report) list(is func(Broken) bool) string {
 // NotAllowed lists the findings that are not allowed.
 func (r Report) NotAllowed() string { return r.list(func(b Broken) bool { return !b.Allowed }) }
 
-// Limits reports whether some of the findings that are not allowed are limits.
-func (r Report) Limits() bool {
-	return r.list(func(b Broken) bool { return !b.Allowed && b.Limit }) != ""
-}
-
 // Allowed lists the findings that are allowed.
 func (r Report) Allowed() string { return r.list(func(b Broken) bool { return b.Allowed }) }
 
@@ -151,7 +103,7 @@ func (r Report) Allowed() string { return r.list(func(b Broken) bool { return b.
 func (r Report) Unknown() string {
 	var all []string
 	for _, t := range r.Tallies {
-		if t.Struck == 0 && ownSteps(t.Fault) != nil {
+		if t.Struck == 0 && faultNamed(t.Fault).own != nil {
 			all = append(all, t.Fault)
 		}
 	}
@@ -166,17 +118,17 @@ func (r Report) Conclusions() (all []string) {
 	case own == "" && limit == "":
 		say("Verdict: no promise broke.")
 	case own == "":
-		say("Verdict: all that broke are limits of the algorithm, which the Redis document's lock has, too (%s). Nothing is %s's own.", limit, r.Name)
+		say("Verdict: all that broke are limits of the algorithm (-allow limits), which the Redis document's lock has, too (%s). Nothing is %s's own.", limit, r.Name)
 	case limit == "":
 		say("Verdict: all that broke is %s's own (%s). The Redis document's lock shows none of it.", r.Name, own)
 	default:
-		say("Verdict: %s's own are %s. Limits of the algorithm, which the Redis document's lock has, too, are %s.", r.Name, own, limit)
+		say("Verdict: %s's own are %s. Limits of the algorithm (-allow limits), which the Redis document's lock has, too, are %s.", r.Name, own, limit)
 	}
 	if allowed := r.Allowed(); allowed != "" {
 		say("Allowed: %s. Not allowed: %s.", allowed, cmp.Or(r.NotAllowed(), "nothing that was found"))
 	}
 	if unknown := r.Unknown(); unknown != "" {
-		say("Unknown: %s never struck, so nothing is known of that.", unknown)
+		say("Unknown: %s never struck, so nothing is known of it.", unknown)
 	}
 	if n := r.skipped(); n > 0 {
 		say("Skipped: %s, because a client did not get its first lock: %s.", count(n, "play"), r.WhySkipped)
@@ -189,152 +141,6 @@ func (r Report) skipped() (n int) {
 		n += t.Skipped
 	}
 	return n
-}
-
-// By returns the fault that shows a finding: another one than the tally's if its schedule was made so short
-// that it lacks that one's steps.
-func (t Tally) By(b Broken) string { return b.Shown.Schedule.faultOf(t.Fault) }
-
-// Own reports whether something was found that only this client shows.
-func (t Tally) Own() bool {
-	return slices.ContainsFunc(t.Kinds, func(b Broken) bool { return !b.Limit })
-}
-
-// What says what was found, in a few words. "!" marks what only this client shows.
-func (t Tally) What() string {
-	var all []string
-	for _, b := range t.Kinds {
-		text := fmt.Sprintf("%s (%d)", b.Kind, b.Plays)
-		if by := t.By(b); by == noFault && t.Fault != noFault {
-			text = fmt.Sprintf("%s (%d, also without it)", b.Kind, b.Plays)
-		} else if by != t.Fault {
-			text = fmt.Sprintf("%s (%d, by %s)", b.Kind, b.Plays, by)
-		}
-		if !b.Limit {
-			text = "! " + text
-		}
-		all = append(all, text)
-	}
-	if t.Refused > 0 {
-		all = append(all, fmt.Sprintf("late writes refused by token (%d)", t.Refused))
-	}
-	return cmp.Or(strings.Join(all, ", "), "-")
-}
-
-// Shows says what the reference shows under a fault.
-func (r Reference) Shows(fault string) string {
-	var all []string
-	for _, kind := range r.Faults[fault] {
-		all = append(all, string(kind))
-	}
-	return cmp.Or(strings.Join(all, ", "), "-")
-}
-
-// About says what the reference is.
-func (r Reference) About() string {
-	return fmt.Sprintf("%s %s, %d x %s, recorded on %s at commit %s", r.Name, r.Version, r.Count, r.Servers, r.Day, r.Commit)
-}
-
-// group is what one schedule shows.
-type group struct {
-	By string
-	Play
-	Kinds []*Broken
-}
-
-// groups returns the findings by their schedules, first those with something that only this client shows.
-// What several tallies have by the same fault is in them once.
-func groups(tallies []Tally) (all []*group) {
-	seen := map[string]bool{}
-	for _, t := range tallies {
-		for i := range t.Kinds {
-			b := &t.Kinds[i]
-			by := t.By(*b)
-			found := by + ": " + string(b.Kind)
-			if seen[found] {
-				continue
-			}
-			seen[found] = true
-			at := slices.IndexFunc(all, func(g *group) bool {
-				return g.By == by && g.Servers == b.Shown.Servers && g.TTL == b.Shown.TTL && slices.Equal(g.Schedule, b.Shown.Schedule)
-			})
-			if at < 0 {
-				at = len(all)
-				all = append(all, &group{By: by, Play: b.Shown})
-			}
-			all[at].Kinds = append(all[at].Kinds, b)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b *group) int { return min(1, b.own()) - min(1, a.own()) })
-	return all
-}
-
-// own counts the findings that only this client shows.
-func (g *group) own() (n int) {
-	for _, b := range g.Kinds {
-		if !b.Limit {
-			n++
-		}
-	}
-	return n
-}
-
-// Heading says what is found, and by which fault.
-func (g *group) Heading() string {
-	var kinds []string
-	for _, b := range g.Kinds {
-		kinds = append(kinds, string(b.Kind))
-	}
-	if g.By == noFault {
-		return strings.Join(kinds, ", ") + " without a fault"
-	}
-	return strings.Join(kinds, ", ") + " by " + g.By
-}
-
-// From says in which schedule it was found, and on how many servers if not on all.
-func (g *group) From(count int) string {
-	b := g.Kinds[0]
-	text := fmt.Sprintf("in %q", b.Title)
-	if len(g.Schedule) < b.whole {
-		text = fmt.Sprintf("shortened from %q", b.Title)
-	}
-	if g.Servers != 0 && g.Servers != count {
-		text += fmt.Sprintf(", on %d servers", g.Servers)
-	}
-	return text
-}
-
-// Whose says whether it is the client's own.
-func (b Broken) Whose() string {
-	if b.Limit {
-		return "a limit of the algorithm"
-	}
-	return "this client's own"
-}
-
-// history writes what happened, and marks what shows a finding.
-func (g *group) history(w io.Writer) {
-	seq := 0
-	for e := range g.Record.All() {
-		seq++
-		shows := slices.ContainsFunc(g.Kinds, func(b *Broken) bool { return b.Finding().Seq == seq })
-		if e.Op == "" && !shows {
-			continue
-		}
-		line := fmt.Sprintf("  %4d %7.2fs  %-2s  %-21s  %s", seq, e.At.Seconds(), e.Process, e.Op, details(e))
-		if shows {
-			line += "  <--"
-		}
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
-	}
-}
-
-// again says how often it was found again.
-func (b Broken) again() string {
-	if b.Again == 0 {
-		return "not played again, because the time was up"
-	}
-	return fmt.Sprintf("again in %d of %s", b.Repeated, count(b.Again, "play"))
 }
 
 // count is a number of things.

@@ -13,7 +13,7 @@ import (
 
 // struck reports whether a fault has struck in the play.
 func (p Play) struck(fault string) bool {
-	return slices.ContainsFunc(ownSteps(fault), func(do verb) bool { return p.Struck[do] })
+	return slices.ContainsFunc(faultNamed(fault).own, func(do verb) bool { return p.Struck[do] })
 }
 
 func (s *stage) strikes(do verb) { s.play.Struck[do] = true }

@@ -129,11 +129,7 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 		}
 	}
 	if found := r.NotAllowed(); found != "" {
-		hint := ""
-		if r.Limits() {
-			hint = "; -allow limits allows what the Redis document's lock shows, too"
-		}
-		return fmt.Errorf("%s: findings that are not allowed: %s%s", r.Name, found, hint)
+		return fmt.Errorf("%s: findings that are not allowed: %s", r.Name, found)
 	}
 	if unknown := r.Unknown(); unknown != "" {
 		return unknownError{fmt.Errorf("nothing is known of these faults, which never struck: %s", unknown)}

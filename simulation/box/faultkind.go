@@ -12,7 +12,7 @@ const evenNumber = "even number"
 // What many faults strike at.
 const (
 	asksWhile = "A client asked for the lock, extended or released it while "
-	hasLess   = ", and had fewer keys of the lock than before."
+	hasLess   = " with fewer keys of the lock than before."
 )
 
 // faultKind is a fault, with what is done in the steps that are its own, and when it has struck. A fault that
@@ -33,7 +33,7 @@ var faultKinds = []faultKind{
 	{"hang", []verb{hang}, asksWhile + "a server hung."},
 	{"stop", []verb{stop}, asksWhile + "a server was down."},
 	{"restart", []verb{start}, "A server came back" + hasLess},
-	{"old data", []verb{save}, "A server came back with what it had saved" + hasLess},
+	{"old data", []verb{save}, "A server came back with what it had saved, and" + hasLess},
 	{"flush", []verb{flush}, "A server lost a key of the lock."},
 	{clockFault, []verb{ahead, behind}, "The clock of a server that had a key of the lock was set."},
 	{"failover", []verb{fail}, "A replica took over" + hasLess},

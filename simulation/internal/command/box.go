@@ -71,7 +71,7 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	}
 	wrong := oneOf("-format", f.format, "text", "json")
 	flags.Visit(func(set *flag.Flag) {
-		if f.replay != "" && !slices.Contains([]string{"server", "embedded", "format", "html", "save", "replay"}, set.Name) {
+		if f.replay != "" && !slices.Contains([]string{"server", "embedded", "allow", "format", "html", "save", "replay"}, set.Name) {
 			wrong = usageError{fmt.Errorf("-%s has no effect with -replay: the file has the schedule, its servers and its TTL", set.Name)}
 		}
 	})

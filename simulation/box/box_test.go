@@ -363,6 +363,15 @@ two holders by restart, in "a title"
 		"Skipped: 1 play, because a client did not get its first lock: c1 got nothing.",
 	}, r.Conclusions())
 
+	var page strings.Builder
+	r.Tallies[0].Refused = 3
+	require.NoError(t, r.Page(&page))
+	assert.Contains(t, page.String(), `<span class="own">! never free (1, also without it)</span>, <span>stale write (1)</span>, <span>lost update (1)</span>, late writes refused by token (3)<td`)
+	assert.Contains(t, page.String(), "<h1>&lt;a client&gt; under faults</h1>")
+	assert.Contains(t, page.String(), StaleWrite.Means())
+	assert.Contains(t, page.String(), "Unknown: hang never struck")
+	r.Tallies[0].Refused = 0
+
 	b.options.Allow = []string{"none: never free", limits}
 	b.conclude(&r, time.Now())
 	assert.Empty(t, r.NotAllowed())

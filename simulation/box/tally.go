@@ -3,7 +3,6 @@ package box
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -53,25 +52,25 @@ func (b Broken) Finding() Finding {
 // that it lacks that one's steps.
 func (t Tally) By(b Broken) string { return b.Shown.Schedule.faultOf(t.Fault) }
 
-// Own reports whether something was found that only this client shows.
-func (t Tally) Own() bool {
-	return slices.ContainsFunc(t.Kinds, func(b Broken) bool { return !b.Limit })
+// Word says what was found of a kind. "!" marks what only this client shows.
+func (t Tally) Word(b Broken) string {
+	mark, also := "", ""
+	if !b.Limit {
+		mark = "! "
+	}
+	if by := t.By(b); by == noFault && t.Fault != noFault {
+		also = ", also without it"
+	} else if by != t.Fault {
+		also = ", by " + by
+	}
+	return fmt.Sprintf("%s%s (%d%s)", mark, b.Kind, b.Plays, also)
 }
 
-// What says what was found, in a few words. "!" marks what only this client shows.
-func (t Tally) What() string {
+// Words say what was found, in a few words.
+func (t Tally) Words() string {
 	var all []string
 	for _, b := range t.Kinds {
-		text := fmt.Sprintf("%s (%d)", b.Kind, b.Plays)
-		if by := t.By(b); by == noFault && t.Fault != noFault {
-			text = fmt.Sprintf("%s (%d, also without it)", b.Kind, b.Plays)
-		} else if by != t.Fault {
-			text = fmt.Sprintf("%s (%d, by %s)", b.Kind, b.Plays, by)
-		}
-		if !b.Limit {
-			text = "! " + text
-		}
-		all = append(all, text)
+		all = append(all, t.Word(b))
 	}
 	if t.Refused > 0 {
 		all = append(all, fmt.Sprintf("late writes refused by token (%d)", t.Refused))

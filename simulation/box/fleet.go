@@ -124,7 +124,7 @@ func (f *Fleet) apply(members []*Member, fault string, v FaultValues) error {
 
 // heal ends a fault of servers, if they have it.
 func (f *Fleet) heal(members []*Member, fault string) error {
-	if known, err := faultNamed(fault); err != nil {
+	if known, err := fleetFaultNamed(fault); err != nil {
 		return err
 	} else if known.Healed == "" {
 		return refuse(http.StatusBadRequest, "%s is over at once: there is nothing to heal", fault)

@@ -39,8 +39,8 @@ func (f *Fleet) refuses(m *Member, fault string, v FaultValues) error {
 	return nil
 }
 
-// faultNamed returns the fault of a name.
-func faultNamed(name string) (FleetFault, error) {
+// fleetFaultNamed returns the fault of a name.
+func fleetFaultNamed(name string) (FleetFault, error) {
 	var names []string
 	for _, fault := range FleetFaults() {
 		if fault.Name == name {
@@ -53,7 +53,7 @@ func faultNamed(name string) (FleetFault, error) {
 
 // fits says what is wrong with a fault's values.
 func fits(fault string, v FaultValues) error {
-	known, err := faultNamed(fault)
+	known, err := fleetFaultNamed(fault)
 	if err != nil {
 		return err
 	}

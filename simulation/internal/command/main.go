@@ -21,9 +21,10 @@ import (
 
 // The exit codes of every command.
 const (
-	exitOK    = 0
-	exitFail  = 1
-	exitUsage = 2
+	exitOK      = 0
+	exitFail    = 1
+	exitUsage   = 2
+	exitUnknown = 3 // nothing failed, but part of it was not tested
 )
 
 // command is one subcommand.
@@ -42,6 +43,9 @@ var errUsage = errors.New("wrong usage")
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
+
+// unknownError is what could not be tested.
+type unknownError struct{ error }
 
 var commands = []command{
 	{"list", "all scenarios, designs and faults, or one of them in full", runList},
@@ -109,6 +113,7 @@ func execute(ctx context.Context, c command, args []string, stdout, stderr io.Wr
 		}
 	}
 	var wrong usageError
+	var unknown unknownError
 	says := strings.TrimPrefix(fmt.Sprint(err), c.name+": ") // a package of the same name says it, too
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
@@ -118,6 +123,9 @@ func execute(ctx context.Context, c command, args []string, stdout, stderr io.Wr
 	case errors.As(err, &wrong):
 		fmt.Fprintf(stderr, "%s: %s\n", name, says)
 		return exitUsage
+	case errors.As(err, &unknown):
+		fmt.Fprintf(stderr, "%s: %s\n", name, says)
+		return exitUnknown
 	default:
 		fmt.Fprintf(stderr, "%s: %s\n", name, says)
 		return exitFail

@@ -11,9 +11,13 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
-// The claim holds in every state of the small worlds.
+// The claim holds in every state of the small worlds. The last three have four fifths of the states.
 func TestWorlds(t *testing.T) {
-	for _, w := range Worlds() {
+	worlds := Worlds()
+	if !long.Asked() {
+		worlds = worlds[:len(worlds)-3]
+	}
+	for _, w := range worlds {
 		t.Run(w.Name, func(t *testing.T) {
 			found, err := w.Explore()
 			require.NoError(t, err)

@@ -422,7 +422,7 @@ func (e *QuarantineError) Error() string {
 }
 
 // quarantineError is the vote of an instance in quarantine, nil if it may vote.
-func quarantineError(v quarantine.Verdict) *QuarantineError {
+func quarantineError(v quarantine.Exclusion) *QuarantineError {
 	if v.MayVote() {
 		return nil
 	}

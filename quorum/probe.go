@@ -93,7 +93,7 @@ func (s *server) run(p *probe, timeout time.Duration) {
 func (s *server) takeIn(p *probe, sent, received drift.Instant) {
 	id := p.id
 	s.mu.Lock()
-	var verdict quarantine.Verdict
+	var excluded quarantine.Exclusion
 	s.unfit, s.otherSet = nil, nil
 	if s.watchesRestarts() {
 		server := cmp.Or(id.RunID, id.ReplID)
@@ -110,7 +110,7 @@ func (s *server) takeIn(p *probe, sent, received drift.Instant) {
 			// The clock of another machine is not this clock after a jump.
 			s.monitor = drift.Monitor{MaxRate: s.monitor.MaxRate, Tolerance: s.monitor.Tolerance}
 		}
-		verdict = s.quarantine.Identify(id, received)
+		excluded = s.quarantine.Identify(id, received)
 	}
 	s.probed, p.unfit = true, s.unfit
 	hidden := s.watchesRestarts() && s.unfit == nil && !s.hiddenReported && id.Run() == ""
@@ -124,7 +124,7 @@ func (s *server) takeIn(p *probe, sent, received drift.Instant) {
 	s.mu.Unlock()
 
 	s.cannotNotify.Store(id.CannotNotify)
-	s.reportQuarantine(verdict)
+	s.reportQuarantine(excluded)
 	if hidden && s.c.cfg.Hooks.Unprotected != nil {
 		s.c.cfg.Hooks.Unprotected(UnprotectedEvent{Instance: s.name, Hidden: id.Hidden})
 	}

@@ -293,9 +293,9 @@ func (s *server) observe(clock time.Time, sent, received drift.Instant) {
 	}
 	s.mu.Lock()
 	jump, jumped := s.monitor.Observe(drift.Observation{Sent: sent.Mono, Received: received.Mono, Server: clock})
-	var verdict quarantine.Verdict
+	var excluded quarantine.Exclusion
 	if jumped {
-		verdict, s.jump, s.jumped = s.quarantine.Jumped(jump, received), jump, received.Mono
+		excluded, s.jump, s.jumped = s.quarantine.Jumped(jump, received), jump, received.Mono
 	}
 	s.mu.Unlock()
 	if !jumped {
@@ -305,10 +305,10 @@ func (s *server) observe(clock time.Time, sent, received drift.Instant) {
 	if s.c.cfg.Hooks.ClockJumped != nil {
 		s.c.cfg.Hooks.ClockJumped(ClockEvent{Instance: s.name, Jump: jump, Everywhere: everywhere})
 	}
-	s.reportQuarantine(verdict)
+	s.reportQuarantine(excluded)
 }
 
-func (s *server) reportQuarantine(v quarantine.Verdict) {
+func (s *server) reportQuarantine(v quarantine.Exclusion) {
 	if err := quarantineError(v); err != nil && s.c.cfg.Hooks.Quarantined != nil {
 		s.c.cfg.Hooks.Quarantined(QuarantineEvent{Instance: s.name, Err: err})
 	}

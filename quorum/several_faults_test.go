@@ -22,7 +22,7 @@ import (
 // Overlapping sets and single keys, in several processes with several goroutines each, with
 // cancellations, hung servers, lost requests and answers.
 func TestSeveralStress(t *testing.T) {
-	seeds := uint64(5)
+	seeds := uint64(3) // with and without notifications and lost messages
 	if raced {
 		seeds = 2
 	}

@@ -81,6 +81,7 @@ func RunContext(ctx context.Context, seed uint64, cfg Config, schedule Schedule,
 	rules := check.Rules{
 		Admits:   cfg.Guard == GuardAdmits || cfg.Guard == GuardIdempotent,
 		Patience: max(0, cfg.Progress),
+		Requests: true,
 	}
 	return Result{Log: check.Log(w.log, rules), Events: w.events - w.Timers, Ended: time.Duration(w.Now.Load())}, nil
 }

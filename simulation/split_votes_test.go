@@ -19,7 +19,7 @@ import (
 // machines. In every try exactly one of them gets the lock, and all others are told that it is taken, soon
 // if all servers answer.
 func TestOneOfThoseThatTryAtOnceGetsTheLock(t *testing.T) {
-	tries := long.Number(1000, 40)
+	tries := long.Number(100, 40)
 	if testing.Short() {
 		tries = 20
 	}

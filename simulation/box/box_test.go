@@ -4,6 +4,7 @@ package box
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func TestTheDocumentsAlgorithm(t *testing.T) {
 func TestAPausedHolderIsFound(t *testing.T) {
 	o := options(t, "")
 	o.Faults, o.ShrinkFor = []string{"pause"}, 10*time.Second
-	const found = "by pause: replay of stale write, found in document\n  stale write: c1 wrote after c2 had used the resource (again in 2 of 2 plays)"
+	const found = "  stale write (a limit of the algorithm): c1 wrote after c2 had used the resource (again in 2 of 2 plays)"
 	var worst Replay
 	var again Report
 	r := runs(t, o, func(r Report) bool {
@@ -92,6 +93,7 @@ func TestAPausedHolderIsFound(t *testing.T) {
 	assert.NotContains(t, r.kinds(), TwoHolders, r.Text(false))
 	assert.Contains(t, worst.Schedule, Step{Do: pause, Client: "c1"})
 	assert.Contains(t, again.Text(true), found)
+	assert.Contains(t, again.Text(true), `by pause, in "replay of stale write, found in document"`)
 }
 
 // Each way in which a client can be broken is found.
@@ -174,11 +176,25 @@ func TestEachFaultFindsItsBug(t *testing.T) {
 	}
 }
 
+// A lock that is set in one step and gets its expiry in another is told apart from what a pause does to every lock.
+func TestLimitsAreToldApart(t *testing.T) {
+	o := options(t, "two-steps")
+	o.Faults, o.Allow = []string{"pause"}, []string{limits}
+	r := runs(t, o, func(r Report) bool {
+		return r.NotAllowed() == "pause: never free" && r.Allowed() == "pause: stale write, lost update"
+	})
+	assert.Equal(t, "pause: never free", r.NotAllowed(), r.Text(false))
+	assert.Equal(t, "pause: stale write, lost update", r.Allowed(), r.Text(false))
+	assert.Contains(t, r.Conclusions()[0], "document's own are pause: never free. Limits of the algorithm")
+	worst, _ := r.Worst()
+	assert.Equal(t, NeverFree, worst.Kind)
+}
+
 // What breaks when a lease runs out isn't the work of a fault.
 func TestFaultsAreNotBlamedForMore(t *testing.T) {
 	o := options(t, "ignores-deadline")
 	o.Faults, o.ShrinkFor = []string{"pause"}, 10*time.Second
-	const once, bare = "two holders (1, also without it)", `without a fault: first seen in "a `
+	const once, bare = "two holders (1, also without it)", ` without a fault, shortened from "a `
 	r := runs(t, o, func(r Report) bool {
 		return strings.Contains(r.Text(false), once) && strings.Contains(r.Text(false), bare)
 	})
@@ -189,7 +205,7 @@ func TestFaultsAreNotBlamedForMore(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, 1, strings.Count(r.Text(false), "  two holders: "), r.Text(false))
+	assert.Equal(t, 1, strings.Count(r.Text(false), "  two holders (this client's own): "), r.Text(false))
 	assert.Contains(t, r.Text(false), once)
 	assert.Contains(t, r.Text(false), bare)
 }
@@ -218,6 +234,50 @@ func TestBrokenDrivers(t *testing.T) {
 	}
 }
 
+// A play is skipped if a client doesn't get its first lock. If there is no other, that is an error.
+func TestSkippedPlays(t *testing.T) {
+	o := options(t, "third-misses")
+	o.Faults, o.startLimit = []string{"none", "crash"}, time.Second
+	r := runs(t, o, func(r Report) bool { return len(r.Tallies) == 2 && r.Tallies[0].Skipped == 1 })
+	require.Len(t, r.Tallies, 2)
+	assert.Equal(t, 1, r.Tallies[0].Skipped)
+	assert.Equal(t, 3, r.Tallies[0].Plays)
+	assert.Equal(t, 2, r.Tallies[1].Plays)
+	assert.Contains(t, r.Text(false), "Skipped: 1 play, because a client did not get its first lock: box: the driver of c3 didn't get a free lock from healthy servers within 7s: missed")
+
+	o = options(t, "all-miss")
+	o.Faults, o.startLimit, o.Parallel = []string{"none"}, time.Second, 1
+	_, err := Run(t.Context(), o)
+	assert.ErrorContains(t, err, "the driver of c1 didn't get a free lock from healthy servers within 7s: missed")
+}
+
+// Each fault strikes in its fixed schedules, and each check could have failed that can.
+func TestFaultsStrike(t *testing.T) {
+	o := options(t, "")
+	o.Faults = slices.DeleteFunc(Faults(), func(fault string) bool { return slices.Contains(ofProcesses, fault) })
+	own := func(r Report) string { return r.list(func(b Broken) bool { return !b.Limit }) }
+	r := runs(t, o, func(r Report) bool { return r.Unknown() == "" && own(r) == "" })
+	assert.Len(t, r.Tallies, len(o.Faults))
+	assert.Empty(t, r.Unknown(), r.Text(false))
+	for _, c := range r.Checks {
+		never := c.Kind == TokenOrder || c.Kind == LossUntold // the driver can't
+		assert.Equal(t, never, c.Could == 0, c.Kind)
+		assert.LessOrEqual(t, c.Failed, c.Could, c.Kind)
+	}
+	assert.Empty(t, own(r), r.Text(false))
+
+	// Nobody holds the lock when the client dies, and the server is empty when it starts again.
+	for fault, schedule := range map[string]string{"crash": "kill c1, spawn c1", "restart": "stop A, start A, c1 tries", "hang": "hang A, wake A, c1 tries", "pause": "c1 sends, c1 lands"} {
+		steps, err := ParseSchedule("c1 waits, c1 releases, "+schedule, 5)
+		require.NoError(t, err)
+		o := options(t, "")
+		o.TTL = 20 * time.Second // no lease may run out
+		r, _, err := Replay{Servers: 5, TTL: o.TTL, Fault: fault, Schedule: steps}.Play(t.Context(), o, 1)
+		require.NoError(t, err)
+		assert.Equal(t, fault, r.Unknown(), schedule)
+	}
+}
+
 // A client that misses that its first lock is free, as one may whose server is slow, is asked again.
 func TestFirstLockIsMissed(t *testing.T) {
 	o := options(t, "waits misses")
@@ -229,11 +289,14 @@ func TestFirstLockIsMissed(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for says, change := range map[string]func(*Options){
-		"no command":             func(o *Options) { o.Command = nil },
-		"executable file not":    func(o *Options) { o.Command = []string{"there-is-no-such-driver"} },
-		"10 servers, want 1":     func(o *Options) { o.Servers = 10 },
-		"a TTL of 1ms":           func(o *Options) { o.TTL = time.Millisecond },
-		`no fault "weather"`:     func(o *Options) { o.Faults = []string{"weather"} },
+		"no command":          func(o *Options) { o.Command = nil },
+		"executable file not": func(o *Options) { o.Command = []string{"there-is-no-such-driver"} },
+		"10 servers, want 1":  func(o *Options) { o.Servers = 10 },
+		"a TTL of 1ms":        func(o *Options) { o.TTL = time.Millisecond },
+		`no fault "weather"; there are ["none" "pause"`:                            func(o *Options) { o.Faults = []string{"weather"} },
+		`no fault "weather" to allow; there are ["none" "pause"`:                   func(o *Options) { o.Allow = []string{"weather: slow"} },
+		`no finding "rain" to allow under "pause"; there are ["two holders"`:       func(o *Options) { o.Allow = []string{"pause: rain"} },
+		`"slow" is allowed under no fault; write it with one, as in "pause: slow"`: func(o *Options) { o.Allow = []string{"slow"} },
 		"17 plays at once, want": func(o *Options) { o.Parallel = 17 },
 	} {
 		o := options(t, "")
@@ -274,28 +337,84 @@ func TestRandomSchedules(t *testing.T) {
 	assert.Empty(t, r.kinds(), r.Text(false))
 }
 
-// One schedule is shown once, with all that it shows, and what is to be known of its play.
+// One schedule is shown once, with all that it shows, and what is to be known of its play. What only this client
+// shows comes first.
 func TestReport(t *testing.T) {
-	play := Play{
+	paused := Play{
 		Schedule: Schedule{{Do: pause, Client: "c1"}}, TTL: time.Second, Servers: 4, Late: "spawn c1 took 1.7s",
 		Record:   record.Log{{{Process: "c1", Op: "wrote", Lease: 3, Goroutine: 2, Token: 5}}},
 		Findings: []Finding{{StaleWrite, 1, "c1 wrote late"}, {LostUpdate, 1, "c1 wrote over"}},
 	}
-	r := Report{Name: "<a client>", Servers: "redis", Count: 5, Tallies: []Tally{{Fault: "pause", Plays: 2, Broke: 1, Kinds: []Broken{
-		{Kind: StaleWrite, Plays: 1, Title: "a title", Shown: play, Repeated: 1, Again: 1}, {Kind: LostUpdate, Plays: 1, Title: "a title", Shown: play},
-	}}}}
+	bare := Play{Schedule: Schedule{{Do: waits, Client: "c1"}}, Servers: 5, Findings: []Finding{{NeverFree, 1, "c1 waits forever"}}}
+	restarted := Play{Schedule: Schedule{{Do: start, Servers: "A"}}, Servers: 5, Findings: []Finding{{TwoHolders, 1, "c1 and c2"}}}
+	b := &box{options: Options{Allow: []string{"pause:lost update", "restart"}}, could: map[Kind]int{StaleWrite: 2}, tallies: []Tally{
+		{Fault: "old data", Plays: 1, Struck: 1, Broke: 1, Kinds: []Broken{{Kind: TwoHolders, Plays: 1, Title: "a title", Shown: restarted}}},
+		{Fault: "restart", Plays: 1, Struck: 1, Broke: 1, Kinds: []Broken{{Kind: TwoHolders, Plays: 1, Title: "a title", Shown: restarted}}},
+		{Fault: "hang", Plays: 1, Skipped: 1},
+		{Fault: "pause", Plays: 2, Struck: 2, Broke: 1, Kinds: []Broken{
+			{Kind: StaleWrite, Plays: 1, Title: "a title", Shown: paused, Repeated: 1, Again: 1, whole: 2},
+			{Kind: LostUpdate, Plays: 1, Title: "a title", Shown: paused, whole: 2},
+			{Kind: NeverFree, Plays: 1, Title: "a title", Shown: bare, whole: 1},
+		}},
+	}, skipped: []error{errors.New("c1 got nothing")}}
+	r := Report{Name: "<a client>", Servers: "redis", Count: 5, Reference: Reference{
+		Name: "the document", Version: "7", Servers: "redis", Count: 5, Commit: "abc", Day: "2026-11-29",
+		Faults: map[string][]Kind{"pause": {StaleWrite, LostUpdate}, "restart": {TwoHolders}},
+	}}
+	b.conclude(&r, time.Now())
+	text := r.Text(true)
+	text = text[:strings.Index(text, "\nIn how many of 5 plays a check could have failed: two holders 0, stale write 2, ")]
 	assert.Equal(t, `<a client>, 5 x redis, TTL 0s, in 0s
 
-fault        plays  with findings  which, in how many plays
-pause            2              1  stale write (1), lost update (1)
+fault     plays  struck  found, in how many plays                                             the Redis document's lock
+pause     2      2       ! never free (1, also without it), stale write (1), lost update (1)  stale write, lost update
+hang      1      0       -                                                                    -
+restart   1      1       two holders (1)                                                      two holders
+old data  1      1       two holders (1, by restart)                                          -
 
-by pause: a title, on 4 servers
-  stale write: c1 wrote late (again in 1 of 1 play)
-  lost update: c1 wrote over (not played again, because the time was up)
+!: only this client shows it. The Redis document's lock: the document 7, 5 x redis, recorded on 2026-11-29 at commit abc.
+
+never free without a fault, in "a title"
+  never free (this client's own): c1 waits forever (not played again, because the time was up)
+    c1 waits
+
+stale write, lost update by pause, shortened from "a title", on 4 servers
+  stale write (a limit of the algorithm): c1 wrote late (again in 1 of 1 play)
+  lost update (a limit of the algorithm): c1 wrote over (not played again, because the time was up)
   The machine was slow: spawn c1 took 1.7s. A lease of 1s may have run out meanwhile; try a longer TTL.
     pause c1
      1    0.00s  c1  wrote                  lease 2, token 5, value 0  <--
-`, r.Text(true))
+
+two holders by restart, in "a title"
+  two holders (a limit of the algorithm): c1 and c2 (not played again, because the time was up)
+    start A
+`, text)
+	assert.Equal(t, []string{
+		"Verdict: <a client>'s own are none: never free. Limits of the algorithm (-allow limits), which the Redis document's lock has, too, are pause: stale write, lost update; restart: two holders.",
+		"Allowed: pause: lost update; restart: two holders. Not allowed: none: never free; pause: stale write.",
+		"Unknown: hang never struck, so nothing is known of it.",
+		"Skipped: 1 play, because a client did not get its first lock: c1 got nothing.",
+	}, r.Conclusions())
+
+	var page strings.Builder
+	r.Tallies[0].Refused = 3
+	require.NoError(t, r.Page(&page))
+	assert.Contains(t, page.String(), `<span class="own">! never free (1, also without it)</span>, <span>stale write (1)</span>, <span>lost update (1)</span>, late writes refused by token (3)<td`)
+	assert.Contains(t, page.String(), "<h1>&lt;a client&gt; under faults</h1>")
+	assert.Contains(t, page.String(), StaleWrite.Means())
+	assert.Contains(t, page.String(), "Unknown: hang never struck")
+	r.Tallies[0].Refused = 0
+
+	b.options.Allow = []string{"none: never free", limits}
+	b.conclude(&r, time.Now())
+	assert.Empty(t, r.NotAllowed())
+
+	r.Tallies = r.Tallies[1:3]
+	assert.Equal(t, "Verdict: all that broke are limits of the algorithm (-allow limits), which the Redis document's lock has, too (restart: two holders). Nothing is <a client>'s own.", r.Conclusions()[0])
+	r.Tallies[1].Kinds[0].Limit = false
+	assert.Equal(t, "Verdict: all that broke is <a client>'s own (restart: two holders). The Redis document's lock shows none of it.", r.Conclusions()[0])
+	r.Tallies = nil
+	assert.Equal(t, []string{"Verdict: no promise broke."}, r.Conclusions())
 }
 
 // A step that took half a TTL while a lease ran is noted, unless it had to wait.

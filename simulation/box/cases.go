@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -14,10 +13,6 @@ type Case struct {
 	Schedule     Schedule
 	Servers      int // how many it is for, the first ones
 }
-
-// evenNumber is the fault of an even number of servers, of which no half is a majority. It is
-// played without one of them if their number is odd.
-const evenNumber = "even number"
 
 // serversFor returns how many of n servers a fault is played with.
 func serversFor(fault string, n int) int {
@@ -47,17 +42,6 @@ func Cases(n int) (all []Case) {
 		}
 		if c.Schedule != nil {
 			all = append(all, c)
-		}
-	}
-	return all
-}
-
-// Faults returns the faults of the cases, in their order.
-func Faults() []string {
-	var all []string
-	for _, c := range Cases(4) {
-		if !slices.Contains(all, c.Fault) {
-			all = append(all, c.Fault)
 		}
 	}
 	return all

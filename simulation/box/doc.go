@@ -12,6 +12,9 @@
 // client that says that it holds the lock. All findings follow from the order of the record, see
 // Kind. Only Slow, NoAnswer and LossUntold measure a time; they allow for a busy machine.
 //
+// A Fleet is the servers alone, with their faults, for tests that have clients of their own:
+// docs/reference/servers.md.
+//
 // A driver that breaks the protocol, by a garbled line, an unknown ID, or its death, never
 // leads to a finding but to a DriverError that says what it did.
 package box

@@ -5,7 +5,6 @@ package box
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +30,9 @@ const recordKey = "k"
 
 // refused are the Words of a read or a write that the resource refused because of its token.
 const refused = "refused"
+
+// findsOver is the Op of an event in which a client says that its lease is over.
+const findsOver = "finds its lease over"
 
 // note adds an event. N counts the events.
 func (h *history) note(client string, kind record.EventKind, op, words string) *record.Event {
@@ -96,15 +98,47 @@ func details(e *record.Event) string {
 // findingsIn returns what follows from a history's order. That a write was executed late is no
 // sign of a second holder: no lock can prevent a pause between the check and the write.
 func findingsIn(log record.Log) (findings []Finding) {
-	events := slices.Collect(log.All())
 	for _, f := range check.Violations(log, check.Rules{}) {
-		if f.Kind == record.TwoHolders && events[f.Event].Kind != record.Looked {
-			continue
-		}
 		text := laterLease.ReplaceAllString(versions.ReplaceAllString(words.Replace(f.Text), " on top of a write that it had not read"), "$1 (lease $2)")
 		findings = append(findings, Finding{Kind: Kind(f.Kind), Seq: f.Event + 1, Text: text})
 	}
 	return findings
+}
+
+// chancesIn returns the kinds that could have followed from a history's order.
+func chancesIn(log record.Log) map[Kind]bool {
+	could, holds := map[Kind]bool{}, map[string]bool{}
+	overwritten := map[int]bool{} // by lease that has read and not yet written: another one has written since
+	last, tokens := 0, 0
+	for e := range log.All() {
+		if e.Kind == record.Asked || e.Kind == record.Acquired {
+			for other := range holds {
+				could[TwoHolders] = could[TwoHolders] || other != e.Process
+			}
+		}
+		if e.Lease < last && (e.Kind == record.Looked || e.Kind == record.Write || e.Op == findsOver) {
+			could[StaleWrite] = true
+			could[LostUpdate] = could[LostUpdate] || overwritten[e.Lease]
+		}
+		switch e.Kind {
+		case record.Acquired:
+			holds[e.Process], last = true, e.Lease
+			if e.Token > 0 {
+				tokens++
+			}
+		case record.Released, record.Crashed:
+			delete(holds, e.Process)
+		case record.Read:
+			overwritten[e.Lease] = false
+		case record.Write:
+			delete(overwritten, e.Lease)
+			for lease := range overwritten {
+				overwritten[lease] = true
+			}
+		}
+	}
+	could[TokenOrder] = tokens > 1
+	return could
 }
 
 // What a record's words mean in a play. Versions say nothing to a reader of a play with two writes.

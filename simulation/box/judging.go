@@ -4,6 +4,7 @@ package box
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,10 +12,17 @@ import (
 	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
+// judges notes that the play can show a kind, and that it does.
+func (s *stage) judges(kind Kind, is bool, format string, args ...any) {
+	if s.play.Could[kind] = true; is {
+		s.play.Findings = append(s.play.Findings, Finding{Kind: kind, Seq: int(s.events), Text: fmt.Sprintf(format, args...)})
+	}
+}
+
 // slow judges how long an answer took.
 func (s *stage) slow(c *client, do verb, took, wait time.Duration) {
-	if took > wait+s.ttl+slack && s.works(c) {
-		s.found(Slow, "%s %s: the answer came after %v, though a majority of the servers works", c.name, do, took.Round(100*time.Millisecond))
+	if s.works(c) {
+		s.judges(Slow, took > wait+s.ttl+slack, "%s %s: the answer came after %v, though a majority of the servers works", c.name, do, took.Round(100*time.Millisecond))
 	}
 }
 
@@ -90,9 +98,8 @@ func (s *stage) awaitLoss(c *client) error {
 	c.overtook = false
 	ctx, cancel := context.WithTimeout(s.ctx, tellWithin)
 	defer cancel()
-	if until(ctx, func() bool { return c.driver.losses() > c.told || c.driver.failure() != nil }) != nil && s.ctx.Err() == nil {
-		s.found(LossUntold, "%s hasn't told of its lost lease %v after another client had got the lock", c.name, tellWithin)
-	}
+	err := until(ctx, func() bool { return c.driver.losses() > c.told || c.driver.failure() != nil })
+	s.judges(LossUntold, err != nil && s.ctx.Err() == nil, "%s hasn't told of its lost lease %v after another client had got the lock", c.name, tellWithin)
 	if err := c.driver.failure(); err != nil {
 		return err
 	}

@@ -48,6 +48,40 @@ func buildLibrary(ctx context.Context) (dir string, err error) {
 	return dir, nil
 }
 
+// library is what gives servers clocks and disks of their own.
+type library struct {
+	dir  string // its folder, "" without one
+	none error  // ErrNoClocks, and why there is none; nil if it wasn't asked for
+}
+
+// build builds the library, or notes why that is impossible here.
+func (l *library) build(ctx context.Context) (err error) {
+	if l.dir, err = buildLibrary(ctx); errors.Is(err, ErrNoClocks) && ctx.Err() == nil {
+		l.none, err = err, nil
+	}
+	return err
+}
+
+// start starts servers with the library, or without it if they can't load it.
+func (l *library) start(ctx context.Context, o Options) (*servers, error) {
+	f, err := startServers(ctx, o, l.dir)
+	if errors.Is(err, ErrNoClocks) {
+		l.none, l.dir = errors.Join(err, l.close()), ""
+		f, err = startServers(ctx, o, "")
+	}
+	return f, err
+}
+
+func (l *library) close() error {
+	if l.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(l.dir)
+}
+
+// why is the reason why there is none, in words.
+func (l *library) why() string { return strings.TrimPrefix(fmt.Sprint(l.none), "box: ") }
+
 // libraryName is the library's file.
 const libraryName = "clock.so"
 

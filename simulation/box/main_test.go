@@ -54,6 +54,8 @@ func serve(words []string) {
 			fmt.Println(`{"id":3,"held":"yes"}`)
 		case broken("wrong-id") && r.Do == driver.DoAcquire:
 			a.ID += 7
+		case r.Do == driver.DoAcquire && (broken("all-miss") || broken("third-misses") && strings.HasSuffix(r.Key, "-c3")):
+			r.Do, a.Why = "", "missed"
 		case broken("misses") && r.Do == driver.DoAcquire && d.count == 0:
 			d.count++
 			r.Do, a.Why = "", "missed"
@@ -198,7 +200,7 @@ func (d *document) acquire(r driver.Request) (held bool, why string) {
 		value = d.name
 	}
 	refused, ttl := false, time.Duration(r.TTL)*time.Millisecond
-	if d.broken("forever") {
+	if d.broken("forever") || d.broken("two-steps") {
 		ttl = 0
 	}
 	votes := d.all(func(ctx context.Context, c *redis.Client) bool {
@@ -206,6 +208,9 @@ func (d *document) acquire(r driver.Request) (held bool, why string) {
 			return false
 		}
 		ok, err := c.SetNX(ctx, r.Key, value, ttl).Result()
+		if ok && d.broken("two-steps") {
+			ok = c.PExpire(ctx, r.Key, time.Duration(r.TTL)*time.Millisecond).Val()
+		}
 		refused = refused || err == nil && !ok
 		return ok
 	})

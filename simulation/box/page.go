@@ -12,11 +12,11 @@ import (
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"what":    Tally.what,
 	"groups":  groups,
-	"heading": (*group).heading,
 	"again":   (*Broken).again,
 	"seconds": func(d time.Duration) time.Duration { return d.Round(time.Second) },
+	"strikes": Strikes,
+	"join":    func(all []string) string { return strings.Join(all, "; ") },
 	"history": func(g *group) string {
 		var b strings.Builder
 		g.history(&b)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -23,6 +24,9 @@ type Play struct {
 	Findings []Finding `json:"findings,omitempty"`
 	// Record is what happened, without any Truth. It is too long for a report; a replay shows it.
 	Record record.Log `json:"-"`
+	// Could has the kinds that the play could have shown, and Struck what was done that struck, see Strikes.
+	Could  map[Kind]bool `json:"-"`
+	Struck map[verb]bool `json:"-"`
 	// Idle counts the steps that came to nothing, because their client had no lock.
 	Idle int `json:"idle,omitempty"`
 	// Late says which step took so long that a lease may have run out meanwhile.
@@ -57,6 +61,8 @@ type stage struct {
 	clients []*client
 	history
 	resource
+	had   [len(letters)]int  // by server: the keys of the lock before the last step that can remove some
+	saved [len(letters)]bool // by server: it has saved its data
 	// untidy: a fault may have left keys or a server that is young.
 	untidy bool
 }
@@ -105,9 +111,9 @@ func (b *box) plays(ctx context.Context, schedule Schedule, ttl time.Duration, n
 		err = errors.Join(err, f.heal(context.WithoutCancel(ctx)))
 		b.fleets <- f
 	}()
-	p = Play{Schedule: schedule, TTL: ttl, Servers: n}
+	p = Play{Schedule: schedule, TTL: ttl, Servers: n, Could: map[Kind]bool{}, Struck: map[verb]bool{}}
 	s := &stage{ctx: ctx, box: b, servers: f.all[:n], ttl: ttl, play: &p, history: history{began: time.Now(), log: &p.Record}}
-	s.key, s.writesAlone = fmt.Sprintf("box-%d", b.counter.Add(1)), b.options.WritesAlone
+	s.key, s.writesAlone = fmt.Sprintf("box-%d-lock", b.counter.Add(1)), b.options.WritesAlone
 	defer s.close()
 	first := slices.IndexFunc(schedule, func(step Step) bool { return step.Do != follow })
 	for i, step := range schedule {
@@ -124,6 +130,7 @@ func (b *box) plays(ctx context.Context, schedule Schedule, ttl time.Duration, n
 		}
 	}
 	p.Findings = append(findingsIn(p.Record), p.Findings...)
+	maps.Copy(p.Could, chancesIn(p.Record))
 	return p, nil
 }
 
@@ -169,21 +176,27 @@ func (s *stage) enter(c *client) error {
 	return err
 }
 
+// skippedError is why a play was skipped: a client did not get its first lock.
+type skippedError struct{ error }
+
+func (e skippedError) Unwrap() error { return e.error }
+
 func (s *stage) warmUp(c *client) error {
-	key, most := s.key+"-"+c.name, max(10*s.ttl, startLimit)
+	key := fmt.Sprintf("box-%d-%s", s.box.counter.Add(1), c.name)
+	most := max(10*s.ttl, s.box.options.startLimit)
 	until := time.Now().Add(most)
 	var a driver.Answer
 	var err error
 	for err == nil && !a.Held { // again, because where a server is slow the client may miss that the lock is free
 		if a, err = s.wait(c, key, s.ttl); err == nil && !a.Held && time.Now().After(until) {
-			err = c.driver.did("didn't get a free lock from healthy servers within %v: %s", most, a.Why)
+			return skippedError{c.driver.did("didn't get a free lock from healthy servers within %v: %s", most, a.Why)}
 		}
 	}
 	if err == nil {
 		_, err = c.driver.ask(s.ctx, driver.Request{Do: driver.DoRelease, Key: key}, answerLimit)
 	}
 	if errors.Is(err, errNoAnswer) {
-		return c.driver.did("hasn't answered within %v though all servers work", answerLimit)
+		return skippedError{c.driver.did("hasn't answered within %v though all servers work", answerLimit)}
 	}
 	return err
 }
@@ -202,10 +215,6 @@ func (s *stage) close() {
 	}
 }
 
-func (s *stage) found(kind Kind, format string, args ...any) {
-	s.play.Findings = append(s.play.Findings, Finding{Kind: kind, Seq: int(s.events), Text: fmt.Sprintf(format, args...)})
-}
-
 // take carries out a step.
 func (s *stage) take(step Step) error {
 	if err := s.ctx.Err(); err != nil {
@@ -219,17 +228,29 @@ func (s *stage) take(step Step) error {
 	if forms[step.Do] != clientFirst {
 		s.note(step.Client, record.Noted, "fault", step.String())
 		if c == nil {
-			return s.toServers(step)
+			return s.breaks(step)
+		}
+		if (step.Do == pause || step.Do == kill) && (c.holds || c.begun > 0) && !c.paused {
+			s.strikes(step.Do)
 		}
 		return s.toClient(step, c)
 	}
+	met, late := s.meets(step, c), c.sent
 	did, err := s.act(step.Do, c)
-	switch {
-	case errors.Is(err, errNoAnswer):
+	if err == nil && !did {
+		s.play.Idle++
+		return nil
+	}
+	s.play.Could[NoAnswer] = true
+	for _, do := range met {
+		s.strikes(do)
+	}
+	if step.Do == lands && late.Lease < s.history.leases {
+		s.strikes(sends)
+	}
+	if errors.Is(err, errNoAnswer) {
 		s.hangs(c, step.Do)
 		return nil
-	case err == nil && !did:
-		s.play.Idle++
 	}
 	return err
 }

@@ -24,20 +24,22 @@ func (r Replay) Play(ctx context.Context, o Options, times int) (report Report, 
 		return report, nil, err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	if b.noClocks != nil {
-		return report, nil, b.noClocks
+	if b.library.none != nil {
+		return report, nil, b.library.none
 	}
 	report = b.report()
 	b.say("accepted: %s; a replay, %d times", report.subject(), times)
 	for range times {
 		p, err := b.plays(ctx, r.Schedule, r.TTL, r.Servers)
-		if err != nil {
+		if err == nil {
+			plays = append(plays, p)
+		}
+		c := Case{Fault: cmp.Or(r.Fault, "replay"), Title: fmt.Sprintf("replay of %s, found in %s", r.Kind, r.Name)}
+		if err := b.took(c, p, err); err != nil {
 			return report, plays, err
 		}
-		plays = append(plays, p)
-		b.take(Case{Fault: cmp.Or(r.Fault, "replay"), Title: fmt.Sprintf("replay of %s, found in %s", r.Kind, r.Name)}, p)
 	}
-	report.Tallies, report.Took = b.sorted(), time.Since(began)
+	b.conclude(&report, began)
 	for _, t := range report.Tallies {
 		for i := range t.Kinds {
 			t.Kinds[i].Repeated, t.Kinds[i].Again = t.Kinds[i].Plays, times

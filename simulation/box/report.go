@@ -3,9 +3,9 @@ package box
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 )
 
@@ -20,44 +20,22 @@ type Report struct {
 	Count   int           `json:"count"`
 	TTL     time.Duration `json:"ttl_ns"`
 	// LeftOut says what was not played.
-	LeftOut []string      `json:"left_out,omitempty"`
-	Tallies []Tally       `json:"faults"`
-	Took    time.Duration `json:"took_ns"`
-
-	allow []string // faults that may break the client
+	LeftOut []string `json:"left_out,omitempty"`
+	Tallies []Tally  `json:"faults"`
+	// Checks says of each kind how often it could be found.
+	Checks []Check `json:"checks,omitempty"`
+	// WhySkipped is why the first play was skipped that was, see Tally.
+	WhySkipped string        `json:"why_skipped,omitempty"`
+	Took       time.Duration `json:"took_ns"`
+	// Reference is what the lock of the Redis document shows.
+	Reference Reference `json:"reference"`
 }
 
-// Tally is what came of one fault.
-type Tally struct {
-	Fault string `json:"fault"`
-	Plays int    `json:"plays"`
-	// Broke counts the plays with findings, Refused those in which the resource refused a write.
-	Broke   int `json:"broke"`
-	Refused int `json:"refused,omitempty"`
-	// Kinds are the kinds of the findings, the worst first.
-	Kinds []Broken `json:"kinds,omitempty"`
-}
-
-// Broken is a kind of finding.
-type Broken struct {
-	Kind  Kind `json:"kind"`
-	Plays int  `json:"plays"`
-	// Title is the case that shows it, and Shown its play, as short as it could be made.
-	Title string `json:"title"`
-	Shown Play   `json:"shown"`
-	// Repeated counts the plays of Shown's schedule that showed it again, of Again.
-	Repeated int `json:"repeated"`
-	Again    int `json:"again"`
-}
-
-// Finding returns what the play shows of the kind.
-func (b Broken) Finding() Finding {
-	for _, f := range b.Shown.Findings {
-		if f.Kind == b.Kind {
-			return f
-		}
-	}
-	return Finding{}
+// Check is how many plays could have shown a finding of a kind, see Kind.Could, and how many did.
+type Check struct {
+	Kind   Kind `json:"kind"`
+	Could  int  `json:"could"`
+	Failed int  `json:"failed"`
 }
 
 // Replay is a play to be played again.
@@ -76,13 +54,16 @@ func (r Report) Replay(t Tally, b Broken) Replay {
 	return Replay{Name: r.Name, Servers: cmp.Or(b.Shown.Servers, r.Count), TTL: b.Shown.TTL, Fault: t.By(b), Kind: b.Kind, Text: b.Finding().Text, Schedule: b.Shown.Schedule}
 }
 
-// Worst returns the replay of the worst finding, and false if there is none.
+// Worst returns the replay of the worst finding, first of those that only this client shows, and false if
+// there is none.
 func (r Report) Worst() (replay Replay, ok bool) {
-	for _, kind := range Kinds() {
-		for _, t := range r.Tallies {
-			for _, b := range t.Kinds {
-				if b.Kind == kind {
-					return r.Replay(t, b), true
+	for _, limit := range []bool{false, true} {
+		for _, kind := range Kinds() {
+			for _, t := range r.Tallies {
+				for _, b := range t.Kinds {
+					if b.Kind == kind && b.Limit == limit {
+						return r.Replay(t, b), true
+					}
 				}
 			}
 		}
@@ -90,116 +71,76 @@ func (r Report) Worst() (replay Replay, ok bool) {
 	return Replay{}, false
 }
 
-// Broke returns how many plays had findings, but for those with faults that may break the client.
-func (r Report) Broke() (plays int) {
+// list returns findings, by the faults that show them: "pause: stale write, lost update; crash: never free".
+func (r Report) list(is func(Broken) bool) string {
+	var faults []string
+	kinds := map[string][]string{}
 	for _, t := range r.Tallies {
-		if !slices.Contains(r.allow, t.Fault) {
-			plays += t.Broke
+		for _, b := range t.Kinds {
+			by := t.By(b)
+			if !is(b) || slices.Contains(kinds[by], string(b.Kind)) {
+				continue
+			}
+			if kinds[by] == nil {
+				faults = append(faults, by)
+			}
+			kinds[by] = append(kinds[by], string(b.Kind))
 		}
 	}
-	return plays
-}
-
-// noFault is the fault of the schedules without one.
-const noFault = "none"
-
-// By returns the fault that shows a finding: "none" if its schedule was made so short that no fault is left.
-func (t Tally) By(b Broken) string {
-	if t.Fault == evenNumber || len(b.Shown.Schedule.withoutFaults()) < len(b.Shown.Schedule) {
-		return t.Fault
+	for i, fault := range faults {
+		faults[i] = fault + ": " + strings.Join(kinds[fault], ", ")
 	}
-	return noFault
+	return strings.Join(faults, "; ")
 }
 
-// what returns what was found, in a few words.
-func (t Tally) what() string {
+// NotAllowed lists the findings that are not allowed.
+func (r Report) NotAllowed() string { return r.list(func(b Broken) bool { return !b.Allowed }) }
+
+// Allowed lists the findings that are allowed.
+func (r Report) Allowed() string { return r.list(func(b Broken) bool { return b.Allowed }) }
+
+// Unknown lists the faults that never struck, so that nothing is known of them.
+func (r Report) Unknown() string {
 	var all []string
-	for _, b := range t.Kinds {
-		also := ""
-		if t.By(b) != t.Fault {
-			also = ", also without it"
+	for _, t := range r.Tallies {
+		if t.Struck == 0 && faultNamed(t.Fault).own != nil {
+			all = append(all, t.Fault)
 		}
-		all = append(all, fmt.Sprintf("%s (%d%s)", b.Kind, b.Plays, also))
-	}
-	if t.Refused > 0 {
-		all = append(all, fmt.Sprintf("late writes refused by token (%d)", t.Refused))
-	}
-	if len(all) == 0 {
-		return "-"
 	}
 	return strings.Join(all, ", ")
 }
 
-// group is what one schedule shows.
-type group struct {
-	By, Title string
-	Play
-	Kinds []*Broken
-}
-
-// groups returns the findings by their schedules. What is found without a fault is in them once.
-func groups(tallies []Tally) (all []*group) {
-	bare := map[Kind]bool{} // found without a fault
-	for _, t := range tallies {
-		for i := range t.Kinds {
-			b := &t.Kinds[i]
-			by := t.By(*b)
-			if by == noFault && bare[b.Kind] {
-				continue
-			}
-			bare[b.Kind] = bare[b.Kind] || by == noFault
-			at := slices.IndexFunc(all, func(g *group) bool {
-				return g.By == by && g.Servers == b.Shown.Servers && g.TTL == b.Shown.TTL && slices.Equal(g.Schedule, b.Shown.Schedule)
-			})
-			if at < 0 {
-				at = len(all)
-				all = append(all, &group{By: by, Title: b.Title, Play: b.Shown})
-				if by != t.Fault {
-					all[at].Title = fmt.Sprintf("first seen in %q", b.Title)
-				}
-			}
-			all[at].Kinds = append(all[at].Kinds, b)
-		}
+// Conclusions say in sentences whose findings the findings are, and what is not known.
+func (r Report) Conclusions() (all []string) {
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	own, limit := r.list(func(b Broken) bool { return !b.Limit }), r.list(func(b Broken) bool { return b.Limit })
+	switch {
+	case own == "" && limit == "":
+		say("Verdict: no promise broke.")
+	case own == "":
+		say("Verdict: all that broke are limits of the algorithm (-allow limits), which the Redis document's lock has, too (%s). Nothing is %s's own.", limit, r.Name)
+	case limit == "":
+		say("Verdict: all that broke is %s's own (%s). The Redis document's lock shows none of it.", r.Name, own)
+	default:
+		say("Verdict: %s's own are %s. Limits of the algorithm (-allow limits), which the Redis document's lock has, too, are %s.", r.Name, own, limit)
+	}
+	if allowed := r.Allowed(); allowed != "" {
+		say("Allowed: %s. Not allowed: %s.", allowed, cmp.Or(r.NotAllowed(), "nothing that was found"))
+	}
+	if unknown := r.Unknown(); unknown != "" {
+		say("Unknown: %s never struck, so nothing is known of it.", unknown)
+	}
+	if n := r.skipped(); n > 0 {
+		say("Skipped: %s, because a client did not get its first lock: %s.", count(n, "play"), r.WhySkipped)
 	}
 	return all
 }
 
-// history writes what happened, and marks what shows a finding.
-func (g *group) history(w io.Writer) {
-	seq := 0
-	for e := range g.Record.All() {
-		seq++
-		shows := slices.ContainsFunc(g.Kinds, func(b *Broken) bool { return b.Finding().Seq == seq })
-		if e.Op == "" && !shows {
-			continue
-		}
-		line := fmt.Sprintf("  %4d %7.2fs  %-2s  %-21s  %s", seq, e.At.Seconds(), e.Process, e.Op, details(e))
-		if shows {
-			line += "  <--"
-		}
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
+func (r Report) skipped() (n int) {
+	for _, t := range r.Tallies {
+		n += t.Skipped
 	}
-}
-
-// heading says by which fault, in which schedule and on how many servers, if these are not all.
-func (g *group) heading(count int) string {
-	text := "by " + g.By
-	if g.By == noFault {
-		text = "without a fault"
-	}
-	text += ": " + g.Title
-	if g.Servers != 0 && g.Servers != count {
-		text += fmt.Sprintf(", on %d servers", g.Servers)
-	}
-	return text
-}
-
-// again says how often it was found again.
-func (b Broken) again() string {
-	if b.Again == 0 {
-		return "not played again, because the time was up"
-	}
-	return fmt.Sprintf("again in %d of %s", b.Repeated, count(b.Again, "play"))
+	return n
 }
 
 // count is a number of things.
@@ -220,18 +161,20 @@ func (r Report) subject() string {
 func (r Report) Text(histories bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, TTL %v, in %v\n\n", r.subject(), r.TTL, r.Took.Round(time.Second))
-	const row = "%-11s %6v %14v  %s\n"
-	fmt.Fprintf(&b, row, "fault", "plays", "with findings", "which, in how many plays")
+	rows := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(rows, "fault\tplays\tstruck\tfound, in how many plays\tthe Redis document's lock")
 	for _, t := range r.Tallies {
-		fmt.Fprintf(&b, row, t.Fault, t.Plays, t.Broke, t.what())
+		fmt.Fprintf(rows, "%s\t%d\t%d\t%s\t%s\n", t.Fault, t.Plays, t.Struck, t.Words(), r.Reference.Shows(t.Fault))
 	}
+	_ = rows.Flush() // a Builder takes everything
+	fmt.Fprintf(&b, "\n!: only this client shows it. The Redis document's lock: %s.\n", r.Reference.About())
 	if len(r.LeftOut) > 0 {
-		fmt.Fprintf(&b, "\nleft out: %s\n", strings.Join(r.LeftOut, "; "))
+		fmt.Fprintf(&b, "Left out: %s\n", strings.Join(r.LeftOut, "; "))
 	}
 	for _, g := range groups(r.Tallies) {
-		fmt.Fprintf(&b, "\n%s\n", g.heading(r.Count))
+		fmt.Fprintf(&b, "\n%s, %s\n", g.Heading(), g.From(r.Count))
 		for _, k := range g.Kinds {
-			fmt.Fprintf(&b, "  %s: %s (%s)\n", k.Kind, k.Finding().Text, k.again())
+			fmt.Fprintf(&b, "  %s (%s): %s (%s)\n", k.Kind, k.Whose(), k.Finding().Text, k.again())
 		}
 		if g.Late != "" {
 			fmt.Fprintf(&b, "  The machine was slow: %s. A lease of %v may have run out meanwhile; try a longer TTL.\n", g.Late, g.TTL)
@@ -243,5 +186,25 @@ func (r Report) Text(histories bool) string {
 			g.history(&b)
 		}
 	}
+	fmt.Fprintf(&b, "\nIn how many of %s a check could have failed: %s\n", count(r.plays(), "play"), r.checks())
+	for _, sentence := range r.Conclusions() {
+		fmt.Fprintf(&b, "\n%s\n", sentence)
+	}
 	return b.String()
+}
+
+// checks lists the checks and how often each could have failed.
+func (r Report) checks() string {
+	var all []string
+	for _, c := range r.Checks {
+		all = append(all, fmt.Sprintf("%s %d", c.Kind, c.Could))
+	}
+	return strings.Join(all, ", ")
+}
+
+func (r Report) plays() (n int) {
+	for _, t := range r.Tallies {
+		n += t.Plays
+	}
+	return n
 }

@@ -73,11 +73,15 @@ func startServers(ctx context.Context, o Options, library string) (*servers, err
 
 func (f *servers) startProcesses(ctx context.Context, o Options, library string) (err error) {
 	config := redisproc.Config{Binary: o.Binary, Args: o.Args}
+	if o.persist {
+		// What a killed process has written stays, without a sync for each command.
+		config.Args = append([]string{"--appendonly", "yes", "--appendfsync", "no", "--auto-aof-rewrite-percentage", "0"}, o.Args...)
+	}
 	if f.what, err = config.Product(); err != nil {
 		return err
 	}
 	for range o.Servers {
-		s, own := &realServer{config: config}, config
+		s, own := &realServer{config: config, persists: o.persist}, config
 		f.closers = append(f.closers, s.close)
 		if library != "" {
 			if s.machine, err = newMachine(library); err != nil {
@@ -86,6 +90,9 @@ func (f *servers) startProcesses(ctx context.Context, o Options, library string)
 			own.Env = s.machine.env
 		}
 		if s.Server, err = redisproc.Start(ctx, own); err != nil {
+			if s.machine != nil && ctx.Err() == nil {
+				return fmt.Errorf("%w: the server doesn't start with the library for it", ErrNoClocks)
+			}
 			return err
 		}
 		if s.machine != nil && !s.machine.loaded() {
@@ -133,22 +140,23 @@ func (f *servers) heal(ctx context.Context) error {
 }
 
 // does hangs, wakes, stops or starts the server, unless it has been already.
-func (s *serverState) does(ctx context.Context, do verb) error {
+func (s *serverState) does(ctx context.Context, do verb) (err error) {
+	next := s.state
 	switch from := s.state; {
 	case do == hang && from == up:
-		s.state = hung
-		return s.Pause()
+		next, err = hung, s.Pause()
 	case do == wake && from == hung:
-		s.state = up
-		return s.Resume()
+		next, err = up, s.Resume()
 	case do == stop && from != stopped:
-		s.state = stopped
+		next = stopped
 		s.Kill()
 	case do == start && from == stopped:
-		s.state = up
-		return s.start(ctx)
+		next, err = up, s.start(ctx)
 	}
-	return nil
+	if err == nil {
+		s.state = next
+	}
+	return err
 }
 
 // command sends a command to a server that works.
@@ -178,12 +186,15 @@ func (s *serverState) real() (*realServer, error) {
 	if real, ok := s.server.(*realServer); ok {
 		return real, nil
 	}
-	return nil, fmt.Errorf("%w: embedded servers have no data on a disk, clocks, replicas and other addresses", ErrOptions)
+	return nil, fmt.Errorf("%w: %w", ErrOptions, errEmbedded)
 }
+
+var errEmbedded = errors.New("embedded servers have no data on a disk, clocks, replicas and other addresses")
 
 // realServer is a server process.
 type realServer struct {
 	*redisproc.Server
+	persists bool             // all that it has answered outlives its process
 	config   redisproc.Config // of others like it, with this machine's clock
 	machine  *machine         // nil: it has this machine's clock and disk
 	spare    *redisproc.Server
@@ -220,9 +231,9 @@ func (s *realServer) heal() error {
 	return errors.Join(errs...)
 }
 
-// start starts it with what is on its disk, which has lost what was not synced.
+// start starts it with what is on its disk, which has lost what was not synced unless it persists.
 func (s *realServer) start(ctx context.Context) error {
-	if s.machine != nil {
+	if s.machine != nil && !s.persists {
 		if err := s.machine.cutPower(s.Dir()); err != nil {
 			return err
 		}
@@ -235,6 +246,19 @@ func (s *realServer) start(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// wipe removes what a stopped server has on its disk.
+func (s *realServer) wipe() error {
+	var errs []error
+	for _, pattern := range []string{"appendonly*", "dump.rdb"} {
+		files, err := filepath.Glob(filepath.Join(s.Dir(), pattern))
+		errs = append(errs, err)
+		for _, file := range files {
+			errs = append(errs, os.RemoveAll(file))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // other returns the address of a spare server. It is empty at first, and runs on when its play is

@@ -73,7 +73,7 @@ func recorded(t *testing.T, text string) record.Log {
 		case "valid":
 			s.of(c, record.Looked, "", "").Validity = 1
 		case "over":
-			s.of(c, record.Released, "", "")
+			s.of(c, record.Released, findsOver, "")
 		case "reads":
 			s.reads(c)
 		case "writes":
@@ -84,11 +84,11 @@ func recorded(t *testing.T, text string) record.Log {
 }
 
 func TestFindings(t *testing.T) {
-	const both, second = "c1 asks, c2 asks, ", "c1 asks, c1 has, c2 asks, "
+	const both, second = "c1 asks, c2 asks, ", "c1 asks, c1 has, c2 asks"
 	for text, want := range map[string][]Kind{
 		"c1 asks, c1 has 5, c1 valid, c2 asks, c2 has 6":                      nil,
-		second + "c1 valid, c2 has":                                           nil,
-		second + "c2 has, c1 valid":                                           {TwoHolders},
+		second + ", c1 valid, c2 has":                                         nil,
+		second + ", c2 has, c1 valid":                                         {TwoHolders},
 		both + "c2 has, c1 has, c2 valid":                                     nil,
 		both + "c2 has, c1 has, c1 over, c2 valid":                            nil,
 		both + "c2 has, c1 has, c1 valid, c2 valid":                           {TwoHolders},
@@ -97,10 +97,60 @@ func TestFindings(t *testing.T) {
 		both + "c1 has 5, c2 has 5":                                           {TokenOrder},
 		"c1 asks, c1 has 5, c2 asks, c2 has 4":                                {TokenOrder},
 		both + "c1 has 5, c2 has 4":                                           nil,
-		second + "c1 reads, c2 has, c2 reads, c1 writes":                      {StaleWrite},
-		second + "c1 reads, c2 has, c2 reads, c2 writes, c1 writes":           {StaleWrite, LostUpdate},
+		second + ", c1 reads, c2 has, c2 reads, c1 writes":                    {StaleWrite},
+		second + ", c1 reads, c2 has, c2 reads, c2 writes, c1 writes":         {StaleWrite, LostUpdate},
 		"c1 asks, c1 has 5, c1 reads, c2 asks, c2 has 6, c2 reads, c1 writes": nil, // it was refused
 	} {
-		assert.ElementsMatch(t, want, Play{Findings: findingsIn(recorded(t, text))}.kinds(), text)
+		log := recorded(t, text)
+		assert.ElementsMatch(t, want, Play{Findings: findingsIn(log)}.kinds(), text)
+		for _, kind := range want {
+			assert.True(t, chancesIn(log)[kind], "%s: %s", text, kind)
+		}
+	}
+}
+
+// A check could have failed in a play only if what it looks for could have been there.
+func TestChances(t *testing.T) {
+	const over = "c1 asks, c1 has 5, c1 over"
+	const second = "c1 asks, c1 has, c2 asks, c2 has"
+	for text, want := range map[string][]Kind{
+		over:                                                nil,
+		over + ", c2 asks":                                  nil,
+		over + ", c2 asks, c2 has 6":                        {TokenOrder},
+		"c1 asks, c2 asks, c1 has, c1 over":                 nil,
+		"c1 asks, c1 has, c2 asks":                          {TwoHolders},
+		"c1 asks, c2 asks, c1 has, c2 has":                  {TwoHolders},
+		second + ", c2 valid":                               {TwoHolders},
+		second + ", c1 over":                                {TwoHolders, StaleWrite},
+		second + ", c1 reads, c1 writes":                    {TwoHolders, StaleWrite},
+		second + ", c1 reads, c2 reads, c2 writes, c1 over": {TwoHolders, StaleWrite, LostUpdate},
+	} {
+		var could []Kind
+		for kind, is := range chancesIn(recorded(t, text)) {
+			if is {
+				could = append(could, kind)
+			}
+		}
+		assert.ElementsMatch(t, want, could, text)
+	}
+}
+
+// A schedule that lacks the steps of its fault shows another one.
+func TestFaultOf(t *testing.T) {
+	for text, want := range map[string]string{
+		"old data: save A, c1 waits, stop A, start A":            "old data",
+		"old data: cut c1 B, c1 waits, stop A, start A":          "restart",
+		"restart: c1 waits, stop A":                              "stop",
+		"pause: hold c1 A, c1 begins":                            "network",
+		"pause: c1 waits, c1 sends, c1 lands":                    "pause",
+		"pause: c1 waits, c2 waits":                              noFault,
+		"even number: c1 waits, stop A":                          evenNumber,
+		"failover: follow A, lag A, c1 waits":                    noFault,
+		"address: cut c1 B, c1 waits, move A, kill c2, c1 works": "address",
+	} {
+		fault, schedule, _ := strings.Cut(text, ": ")
+		steps, err := ParseSchedule(schedule, 5)
+		require.NoError(t, err)
+		assert.Equal(t, want, steps.faultOf(fault), text)
 	}
 }

@@ -18,9 +18,9 @@ type Rules struct {
 	// Patience is how long processes may fail to get a free lock before it is NoProgress.
 	// 0: forever.
 	Patience time.Duration
-	// Refusals: a request that the resource refused also shows that its sender believed in
-	// its lease.
-	Refusals bool
+	// Requests: the sender of a request to the resource acts as the holder when it sends it. Without this
+	// only a client that finds its lease valid does.
+	Requests bool
 }
 
 // Found is a violation, and the index of the event that shows it. It stands before or after this
@@ -104,8 +104,7 @@ type lease struct {
 	token     fencing.Token
 
 	asked, got int  // indexes of events
-	believed   int  // when its holder last began to look, and found it valid; 0 if never, or if it is clocked
-	place      int  // among the leases of its key
+	acted      int  // when its holder last began to act, or was known to believe in it; 0 if never
 	clocked    bool // it is known how long its holder believes in it:
 	until      time.Duration
 	ended      time.Duration // when its holder gave it up
@@ -117,6 +116,9 @@ func (l *lease) String() string {
 
 // holds reports whether the holder is known to believe in its lease.
 func (l *lease) holds(now time.Duration) bool { return l.clocked && now < min(l.ended, l.until) }
+
+// late reports whether the holder is known to have stopped believing in its lease.
+func (l *lease) late(now time.Duration) bool { return l.clocked && !l.holds(now) }
 
 // left is what is left of a lease.
 func left(until, now time.Duration) string {
@@ -176,12 +178,12 @@ func (c *checker) take(e *record.Event) {
 			c.inVain(e)
 		}
 	case record.Looked:
-		if l != nil && !l.clocked {
-			c.believes(e, l, "found its lease valid", e.Validity > 0)
+		if l != nil && !l.clocked && e.Validity > 0 {
+			c.acts(e, l, "found its lease valid")
 		}
-		l.told(e)
+		c.learns(e, l)
 	case record.Extended, record.Believed:
-		l.told(e)
+		c.learns(e, l)
 		if e.Kind == record.Extended {
 			c.backed(e, l)
 		}
@@ -200,19 +202,26 @@ func (c *checker) take(e *record.Event) {
 			c.sent[request{e.Process, e.N}] = c.at
 		}
 	case record.Read, record.Write:
-		switch {
-		case l == nil:
-		case e.Words == "":
+		if l != nil && e.Words == "" {
 			c.effect(e, l)
-		case c.rules.Refusals:
-			c.believes(e, l, "sent a request, which was refused,", true)
 		}
+	}
+}
+
+// learns takes what the holder's clocks make of its lease. If the holder believes in it again, that is an act.
+func (c *checker) learns(e *record.Event, l *lease) {
+	if l == nil {
+		return
+	}
+	before := l.holds(e.At)
+	if l.told(e); !before && l.holds(e.At) {
+		c.acts(e, l, "believed again in its lease")
 	}
 }
 
 // told records what the holder learned of its lease, or what its clocks make of it.
 func (l *lease) told(e *record.Event) {
-	if l != nil && e.Truth != nil {
+	if e.Truth != nil {
 		l.clocked, l.until = true, e.Truth.Until
 	}
 }
@@ -222,11 +231,16 @@ func (c *checker) acquired(e *record.Event) {
 	k, asked := c.key(e.Key), c.asked[asker{e.Process, e.Goroutine, e.Key}]
 	l := &lease{
 		process: e.Process, goroutine: e.Goroutine, key: e.Key, token: e.Token,
-		asked: asked.index, got: c.at, place: len(k.leases), ended: record.Forever,
+		asked: asked.index, got: c.at, ended: record.Forever,
 	}
-	l.told(e)
+	if l.told(e); l.holds(e.At) {
+		l.acted = c.at
+	}
 	for _, o := range k.suspects(l) {
 		if o.holds(e.At) {
+			o.acted = c.at
+		}
+		if o.harms(l, o.acted) {
 			c.after(record.Violation{Kind: record.TwoHolders, At: e.At, Text: fmt.Sprintf("%v got %q while %v still had %s", l, l.key, o, left(o.until, e.At))})
 		}
 		switch {
@@ -284,52 +298,41 @@ func (c *checker) began(e *record.Event) int {
 	return c.at
 }
 
-// believes checks that no other client had got the lock when a holder acted as one.
-func (c *checker) believes(e *record.Event, l *lease, how string, does bool) {
-	if !does {
-		return
-	}
-	began := c.began(e)
-	if !l.clocked {
-		l.believed = began
-	}
+// acts checks that no other client had got the lock when a holder acted, or believed in its lease.
+func (c *checker) acts(e *record.Event, l *lease, how string) {
+	began, first := c.began(e), l.acted == 0
+	l.acted = max(l.acted, began)
 	for _, o := range c.keys[l.key].leases {
 		text := ""
 		switch {
-		case o.got > l.got && o.got <= began && (o.clocked || o.asked > l.got):
+		case l.harms(o, began):
 			text = fmt.Sprintf("%v %s of %q after %v had got it", l, how, l.key, o)
-		case l.overlaps(o):
-			text = fmt.Sprintf("%v and %v both found their leases of %q valid", l, o, l.key)
+		case first && o.harms(l, o.acted):
+			text = fmt.Sprintf("%v and %v both acted as holders of %q after both had got it", l, o, l.key)
 		default:
 			continue
 		}
-		c.before(record.Violation{Kind: record.TwoHolders, At: e.At, Text: text})
+		v := record.Violation{Kind: record.TwoHolders, At: e.At, Text: text}
+		if l.late(e.At) {
+			v.Assumption = 1
+		}
+		c.before(v)
 		return
 	}
 }
 
-// overlaps reports whether two leases were asked for before either was granted, and found valid after
-// both were. A grant that comes late may be over when it arrives: without such a look, it says nothing
-// about the other lease.
-func (l *lease) overlaps(o *lease) bool {
-	return l.asked < o.got && o.asked < l.got && l.believed >= o.got && o.believed >= l.got && l != o
-}
-
-// next is the next lease on the same key, nil if there is none.
-func (c *checker) next(l *lease) *lease {
-	k := c.keys[l.key]
-	if l.place+1 == len(k.leases) {
-		return nil
-	}
-	return k.leases[l.place+1]
+// harms reports whether an act under l shows that it and the lease o, which was granted later, have two
+// holders. If o was asked for before l was granted, the servers may have granted o first, and o may be over
+// when the answer arrives. Then it takes an act under o, too.
+func (l *lease) harms(o *lease, act int) bool {
+	return o.got > l.got && act >= o.got && (o.asked > l.got || o.acted > 0)
 }
 
 // effect checks an operation that took effect.
 func (c *checker) effect(e *record.Event, l *lease) {
 	k := c.keys[l.key]
-	over := l.clocked && !l.holds(e.At)
 	// A resource that has seen a later token refuses a late operation.
-	late := over && (e.Kind == record.Read || !c.rules.Admits)
+	late := l.late(e.At) && (e.Kind == record.Read || !c.rules.Admits)
 	found := func(kind record.ViolationKind, overdue bool, format string, args ...any) {
 		v := record.Violation{Kind: kind, At: e.At, Text: fmt.Sprintf(format, args...)}
 		if overdue {
@@ -339,8 +342,8 @@ func (c *checker) effect(e *record.Event, l *lease) {
 	}
 	// At the time of sending: no lock can prevent that a packet arrives after its
 	// holder's lease.
-	if o := c.next(l); o != nil && o.got <= c.began(e) {
-		found(record.TwoHolders, over, "%v sent a %v of %q after %v had got it", l, e.Kind, l.key, o)
+	if c.rules.Requests {
+		c.acts(e, l, fmt.Sprintf("sent a %v", e.Kind))
 	}
 	if e.Kind == record.Write {
 		c.write(e, l, late, found)

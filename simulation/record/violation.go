@@ -10,8 +10,8 @@ type ViolationKind string
 
 // The kinds.
 const (
-	// TwoHolders: a client got the lock while another had validity left, or its
-	// operation on the resource succeeded after another client had got the lock.
+	// TwoHolders: a client acted as the holder, or believed to be it, after another client had got the
+	// lock. A client that got a lease without validity counts once it acts.
 	TwoHolders ViolationKind = "two holders"
 	// StaleWrite: a write took effect after a later holder's operation.
 	StaleWrite ViolationKind = "stale write"

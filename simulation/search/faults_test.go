@@ -37,7 +37,7 @@ func TestRandomFaults(t *testing.T) {
 		fmt.Printf("%s\n%s%v\n", text(w.schedule), r.Log, found)
 		return
 	}
-	seeds := long.Number[uint64](500, 64)
+	seeds := long.Number[uint64](150, 64)
 	if raceDetector {
 		seeds = 8
 	}

@@ -44,7 +44,7 @@ func first(t *testing.T, space search.Space, of record.ViolationKind, from uint6
 }
 
 // few is how many runs a test plays if their number doesn't matter.
-func few() uint64 { return long.Number[uint64](150, 32) }
+func few() uint64 { return long.Number[uint64](64, 32) }
 
 func draw(design string) search.Space {
 	return search.Space{Setup: setup(design)}

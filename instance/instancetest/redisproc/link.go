@@ -61,6 +61,7 @@ type Link struct {
 	closed  bool
 	target  string
 	trip    time.Duration // see Far
+	moved   chan struct{} // closed by the next Far
 	gates   [2]gate
 	trap    *trap // nil: none is set
 }
@@ -71,7 +72,7 @@ func NewLink(target string) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redisproc: a link to %s: %w", target, err)
 	}
-	l := &Link{listener: listener, target: target}
+	l := &Link{listener: listener, target: target, moved: make(chan struct{})}
 	l.changed = sync.NewCond(&l.mu)
 	l.live, l.hangUp = context.WithCancel(context.Background())
 	l.all.Go(l.accept)
@@ -89,9 +90,16 @@ func (l *Link) do(change func()) {
 	l.changed.Broadcast()
 }
 
-// Far makes new connections as slow as a long distance does: what one side says is half a round trip
-// late, and the first bytes of a connection wait for another round trip.
-func (l *Link) Far(roundTrip time.Duration) { l.do(func() { l.trip = roundTrip }) }
+// Far makes connections as slow as a long distance does: what one side says is half a round trip
+// late, and the first bytes of a new connection wait for another round trip. What is on its way when Far
+// is called again arrives at once.
+func (l *Link) Far(roundTrip time.Duration) {
+	l.do(func() {
+		l.trip = roundTrip
+		close(l.moved)
+		l.moved = make(chan struct{})
+	})
+}
 
 // Hold holds back what goes in one direction, in order, until Reopen or another fault.
 func (l *Link) Hold(way direction) { l.do(func() { l.gates[way].does = holds }) }
@@ -177,8 +185,8 @@ func (l *Link) accept() {
 			return // closed
 		}
 		l.mu.Lock()
-		if live, target, trip := l.live, l.target, l.trip; !l.refuses {
-			l.all.Go(func() { l.serve(live, client, target, trip) })
+		if live, target := l.live, l.target; !l.refuses {
+			l.all.Go(func() { l.serve(live, client, target) })
 		} else {
 			_ = client.Close()
 		}
@@ -187,10 +195,10 @@ func (l *Link) accept() {
 }
 
 // serve carries one connection until it ends, or is cut.
-func (l *Link) serve(live context.Context, client net.Conn, target string, trip time.Duration) {
+func (l *Link) serve(live context.Context, client net.Conn, target string) {
 	defer func() { _ = client.Close() }()
 	defer context.AfterFunc(live, func() { _ = client.Close() })()
-	time.Sleep(trip)
+	l.travel(live, 1)
 	server, err := net.Dial("tcp", target)
 	if err != nil {
 		return
@@ -199,23 +207,23 @@ func (l *Link) serve(live context.Context, client net.Conn, target string, trip 
 	defer context.AfterFunc(live, func() { _ = server.Close() })()
 	var both sync.WaitGroup
 	both.Go(func() {
-		l.carry(Requests, server, client, trip/2)
+		l.carry(live, Requests, server, client)
 		// The reply to the last request may still come.
 		_ = server.(*net.TCPConn).CloseWrite()
 	})
-	l.carry(Replies, client, server, trip/2)
+	l.carry(live, Replies, client, server)
 	_ = client.Close()
 	both.Wait()
 }
 
 // carry passes pieces from one side to the other. A piece that was read reaches the server
 // even if its client is gone.
-func (l *Link) carry(way direction, to io.Writer, from io.Reader, late time.Duration) {
+func (l *Link) carry(live context.Context, way direction, to io.Writer, from io.Reader) {
 	piece := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(piece)
 		if n > 0 && l.lets(way, piece[:n]) {
-			time.Sleep(late)
+			l.travel(live, 2)
 			if _, failed := to.Write(piece[:n]); failed != nil {
 				return
 			}
@@ -224,6 +232,23 @@ func (l *Link) carry(way direction, to io.Writer, from io.Reader, late time.Dura
 		if err != nil {
 			return
 		}
+	}
+}
+
+// travel waits for a part of a round trip: all of it, or half. A cut connection waits no longer.
+func (l *Link) travel(live context.Context, part time.Duration) {
+	l.mu.Lock()
+	trip, moved := l.trip, l.moved
+	l.mu.Unlock()
+	if trip == 0 {
+		return
+	}
+	timer := time.NewTimer(trip / part)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-moved:
+	case <-live.Done():
 	}
 }
 

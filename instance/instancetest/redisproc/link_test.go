@@ -193,6 +193,36 @@ func TestLinkCutsAndTurns(t *testing.T) {
 	c.receives("second x")
 }
 
+// A distance makes open connections slow, too, and ends at once.
+func TestLinkIsFar(t *testing.T) {
+	const trip = 60 * time.Millisecond
+	l := link(t, echo(t, "a"))
+	c := call(t, l)
+	c.say("x")
+	c.receives("a x")
+	l.Far(trip)
+	began := time.Now()
+	c.say("y")
+	c.receives("a y")
+	require.GreaterOrEqual(t, time.Since(began), trip)
+	began = time.Now()
+	other := call(t, l)
+	other.say("z")
+	other.receives("a z")
+	require.GreaterOrEqual(t, time.Since(began), 2*trip)
+
+	l.Far(24 * time.Hour)
+	c.say("v")
+	other.say("w")
+	l.Far(0)
+	c.receives("a v")
+	other.receives("a w")
+	l.Far(24 * time.Hour)
+	c.say("u")
+	l.Cut()
+	c.isCut()
+}
+
 // Closing ends held and trapped data.
 func TestLinkCloses(t *testing.T) {
 	l := link(t, echo(t, "a"))

@@ -48,8 +48,8 @@ func New(length time.Duration, allowance drift.Allowance) State {
 	return State{length: length, drift: allowance}
 }
 
-// Verdict says whether a server may vote. The zero Verdict: it may.
-type Verdict struct {
+// Exclusion says why a server may not vote, and for how long. The zero Exclusion: it may.
+type Exclusion struct {
 	// Jumped says that its clock jumped. Otherwise it may have been restarted or replaced.
 	Jumped bool
 	// Detail says what was seen.
@@ -61,7 +61,7 @@ type Verdict struct {
 }
 
 // MayVote reports whether there is no quarantine.
-func (v Verdict) MayVote() bool { return v.Remaining <= 0 }
+func (v Exclusion) MayVote() bool { return v.Remaining <= 0 }
 
 // reason is a reason for a quarantine, which lasts until a monotonic time.
 type reason struct {
@@ -84,7 +84,7 @@ func (q *State) Unmarked() bool { return q.unmarked }
 // a quarantine. A master also draws a new replication ID when its first replica or a backup
 // connects, and repl-backlog-ttl after the last one has left. It forgets nothing then, but a
 // promotion looks the same: it leaves a second replication ID, which a server drops in time.
-func (q *State) Identify(id wire.Identity, now drift.Instant) Verdict {
+func (q *State) Identify(id wire.Identity, now drift.Instant) Exclusion {
 	before, sighted, seen := q.id, q.sighted, q.seen
 	q.id, q.sighted, q.seen = wire.Identity{RunID: id.RunID, ReplID: id.ReplID, Mark: id.Mark, Role: id.Role}, "", now
 	q.run = q.id.Run()
@@ -279,19 +279,19 @@ func (q *State) from(now drift.Instant, detail string, args ...any) reason {
 
 // renewed is the quarantine for a restart, unless it is known already: the same start may be
 // seen again with another rounding.
-func (q *State) renewed(was reason, now drift.Instant) Verdict {
+func (q *State) renewed(was reason, now drift.Instant) Exclusion {
 	if was.until == 0 || q.restart.until > was.until+time.Second {
-		return q.restart.verdict(false, now)
+		return q.restart.exclusion(false, now)
 	}
-	return Verdict{}
+	return Exclusion{}
 }
 
 // Jumped begins a quarantine because the server's clock jumped.
-func (q *State) Jumped(jump drift.Jump, now drift.Instant) Verdict {
+func (q *State) Jumped(jump drift.Jump, now drift.Instant) Exclusion {
 	detail, _, _ := strings.Cut(jump.String(), " within") // which tells the pause between two readings
 	//guard:jump-quarantined  a server whose clock jumped is put into quarantine
 	q.jump = reason{until: now.Mono + q.length, detail: detail}
-	return q.jump.verdict(true, now)
+	return q.jump.exclusion(true, now)
 }
 
 // JumpedEverywhere notes that all servers' clocks jumped as this one's did. It reports whether that
@@ -346,20 +346,20 @@ func (q *State) Floor(maxTTL time.Duration) fencing.Token {
 }
 
 // Check says whether the server may vote.
-func (q *State) Check(now drift.Instant) Verdict {
+func (q *State) Check(now drift.Instant) Exclusion {
 	if q.jump.until > q.restart.until {
-		return q.jump.verdict(true, now)
+		return q.jump.exclusion(true, now)
 	}
 	//guard:restart-quarantine  a server that is in quarantine because of another run doesn't vote
-	return q.restart.verdict(false, now)
+	return q.restart.exclusion(false, now)
 }
 
-func (t reason) verdict(jumped bool, now drift.Instant) Verdict {
+func (t reason) exclusion(jumped bool, now drift.Instant) Exclusion {
 	left := t.until - now.Mono
 	if t.until == 0 || left <= 0 {
-		return Verdict{}
+		return Exclusion{}
 	}
-	return Verdict{Jumped: jumped, Detail: t.detail, Remaining: left, Until: now.Wall.Add(left)}
+	return Exclusion{Jumped: jumped, Detail: t.detail, Remaining: left, Until: now.Wall.Add(left)}
 }
 
 func orHidden(id string) string {

@@ -6,6 +6,7 @@
 //	redlocksim matrix -seeds 1000                    with confidence intervals, kinds and first seeds
 //	redlocksim live                                  the scenarios on real servers
 //	redlocksim box -- python3 driver.py              any lock client on real servers with faults
+//	redlocksim servers -n 3                          real servers for tests of your own, with faults over HTTP
 //	redlocksim explore -design default -seeds 5000   random faults: what breaks a design, made small
 //	redlocksim explore -within                       only covered faults: every finding is a bug
 //	redlocksim orders -faults crash                  every order of the events of a small world

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
@@ -25,24 +23,22 @@ func redlockDriver() driver.Driver {
 	}
 }
 
-// addressLag is for how long a connection may lead to a server after its address has moved.
-const addressLag = 500 * time.Millisecond
-
-// openRedlock names the servers by their places, because the box gives each client other addresses
-// for the same servers, and by their number and the TTL, because all clients under one name need the same set. It sets MaxTTL as small as it may be, because a server that is new votes
-// after MaxTTL: to the TTL, and for how long a connection may lead to another server than its
-// address, half of which is for making it.
+// openRedlock opens the servers as a program does, with the defaults. It names them by their places, because
+// the box gives each client other addresses for the same servers, and by their number and the TTL, because
+// all clients under one name need the same set. MaxTTL is as short as the TTL allows, because the votes of a
+// server that is new, or has lost its data, are ignored for so long.
 func openRedlock(_ string, servers []string, ttl time.Duration) (driver.Client, error) {
 	var instances []wire.Instance
+	longest := ttl
 	for i, addr := range servers {
-		client := redis.NewClient(instance.Harden(&redis.Options{Addr: addr, DialTimeout: addressLag / 2, ConnMaxLifetime: addressLag / 4}))
-		one, err := instance.New(client, instance.Config{Name: fmt.Sprintf("server %d of %d for %v", i+1, len(servers), ttl)})
+		one, err := instance.Open("redis://"+addr, instance.Config{Name: fmt.Sprintf("server %d of %d for %v", i+1, len(servers), ttl)})
 		if err != nil {
 			return nil, err
 		}
+		longest = max(longest, ttl+one.ConnLife())
 		instances = append(instances, one)
 	}
-	locks, err := quorum.New(quorum.Config{TTL: ttl, MaxTTL: ttl + addressLag}, instances...)
+	locks, err := quorum.New(quorum.Config{TTL: ttl, MaxTTL: longest}, instances...)
 	return redlockClient{locks}, err
 }
 

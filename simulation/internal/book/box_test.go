@@ -17,33 +17,29 @@ import (
 
 func init() {
 	generators["box-kinds"] = boxKinds
+	generators["box-faults"] = boxFaults
 	generators["box-words"] = boxWords
 	generators["box-clients"] = boxClients
 	generators["box-schedules"] = boxSchedules
 	generators["box-report"] = boxReport
 }
 
-// kindConstant is the constant of a kind, whose comment says after a colon what it means.
-var kindConstant = regexp.MustCompile(`(?m)^\t// [^:]*: ((?:.*\n\t// )*.*)\n\t\w+ +Kind = "(.*)"$`)
-
-// boxKinds is a table of the kinds and their comments.
+// boxKinds is a table of the kinds.
 func boxKinds([]string) (string, error) {
-	text, err := os.ReadFile("../simulation/box/kind.go")
-	if err != nil {
-		return "", err
-	}
-	meaning := map[string]string{}
-	for _, found := range kindConstant.FindAllStringSubmatch(string(text), -1) {
-		meaning[found[2]] = strings.ToUpper(found[1][:1]) + strings.ReplaceAll(found[1][1:], "\n\t// ", " ")
-	}
 	var rows [][]string
 	for _, kind := range box.Kinds() {
-		if meaning[string(kind)] == "" {
-			return "", fmt.Errorf("nothing says what %q means", kind)
-		}
-		rows = append(rows, []string{string(kind), meaning[string(kind)]})
+		rows = append(rows, []string{string(kind), kind.Means(), kind.Could()})
 	}
-	return table("finding | what it means", rows), nil
+	return table("finding | what it means | it could have been found if", rows), nil
+}
+
+// boxFaults is a table of the faults, and when they have struck.
+func boxFaults([]string) (string, error) {
+	var rows [][]string
+	for _, fault := range box.Faults() {
+		rows = append(rows, []string{fault, box.Strikes(fault)})
+	}
+	return table("fault | it has struck if", rows), nil
 }
 
 // stepConstant is the constant of a word of a schedule, whose comment says what it means.
@@ -159,9 +155,11 @@ func boxResults(r box.Report) (broke, held string) {
 		var kinds []string
 		for _, k := range t.Kinds {
 			kind := string(k.Kind)
-			switch {
-			case t.By(k) != t.Fault:
+			switch by := t.By(k); {
+			case by == "none" && t.Fault != by:
 				kind += " (also without it)"
+			case by != t.Fault:
+				kind += " (by " + by + ")"
 			case k.Again > 0 && k.Repeated == 0:
 				kind += " (not again)"
 			}

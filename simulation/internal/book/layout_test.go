@@ -2,8 +2,10 @@
 package book_test
 
 import (
-	"bytes"
+	"cmp"
+	"fmt"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -11,8 +13,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/redquorum/redlock/simulation/internal/drawing"
 )
 
 const module = "github.com/redquorum/redlock"
@@ -134,7 +134,7 @@ var policy = map[string][]string{
 	"simulation/internal/book": {}, // the tests of what the documentation says
 }
 
-func init() { generatedFiles["figures/packages.svg"] = packagePicture }
+func init() { generators["layers"] = layers }
 
 // imports has what each package of the module imports beyond the standard library, by the names of the policy.
 var imports = sync.OnceValues(func() (map[string][]string, error) {
@@ -173,61 +173,49 @@ func TestImportsPointDownwards(t *testing.T) {
 	}
 }
 
-// pictured are the packages of the picture, from those that import others to those that import none, with the place
-// of each: the row and the middle of its box.
-var pictured = []struct {
-	name   string
-	row, x float64
-}{
-	{"quorum/readwrite", 0, 60}, {"instance/cmd/redlockctl", 0, 560},
-	{"quorum/anyof", 1, 60}, {"quorum/once", 1, 160}, {"quorum/election", 1, 268}, {"simulation", 1, 368}, {"instance/redlock", 1, 470},
-	{"quorum", 2, 160},
-	{"quorum/internal", 3, 160}, {"quorum/memory", 3, 420}, {"instance", 3, 560},
-	{"quorum/wire", 4, 430}, {"fencing/sqlguard", 4, 560},
-	{"drift", 5, 60}, {"fencing", 5, 490},
-}
-
-// packagePicture draws what they import, without what an import of theirs imports anyway.
-func packagePicture() ([]byte, error) {
+// layers has a line for each of these packages, from those that import others to those that import none, with what it
+// imports, but for what an import of it imports anyway. All packages below an internal folder are one.
+func layers(names []string) (string, error) {
 	all, err := imports()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	const step, high = 56.0, 24.0
-	c := drawing.Canvas{Title: "The packages of the lock", Desc: "Imports point down.", Width: 640, Height: 6*step - 20}
-	at := map[string][2]float64{}
-	needs := map[string]map[string]bool{} // directly or not
-	for i := range pictured {
-		p := pictured[len(pictured)-1-i]
-		at[p.name], needs[p.name] = [2]float64{p.x, p.row*step + 6}, map[string]bool{}
-		var direct []string
+	needs, depth := map[string][]string{}, map[string]int{} // needs: directly or not
+	var visit func(name string) []string
+	visit = func(name string) []string {
+		if needs[name] != nil {
+			return needs[name]
+		}
+		needs[name] = []string{name}
 		for pkg, imported := range all {
-			if pkg == p.name || strings.HasSuffix(p.name, "/internal") && strings.HasPrefix(pkg, p.name) {
-				direct = append(direct, imported...)
+			if pkg != name && !(strings.HasSuffix(name, "/internal") && strings.HasPrefix(pkg, name)) {
+				continue
+			}
+			for _, other := range imported {
+				other = regexp.MustCompile("/internal/.*").ReplaceAllString(other, "/internal")
+				if slices.Contains(names, other) && other != name {
+					needs[name] = append(needs[name], visit(other)...)
+					depth[name] = max(depth[name], depth[other]+1)
+				}
 			}
 		}
-		for j, name := range direct {
-			if parts := strings.Split(name, "/internal/"); len(parts) > 1 {
-				direct[j] = parts[0] + "/internal"
-			}
-		}
-		for _, name := range direct {
-			for other := range needs[name] {
-				needs[p.name][other] = true
-			}
-		}
-		for _, name := range direct {
-			to, shown := at[name]
-			if shown && name != p.name && !needs[p.name][name] {
-				c.Under(func() { c.Line("", p.x, at[p.name][1]+high, to[0], to[1]) })
-			}
-			needs[p.name][name] = true
-		}
-		w := drawing.Wide("", p.name) + 12
-		c.Box("strip", p.x-w/2, at[p.name][1], w, high)
-		c.Text("m", p.x, at[p.name][1]+16, p.name)
+		return needs[name]
 	}
-	var svg bytes.Buffer
-	err = c.SVG(&svg)
-	return svg.Bytes(), err
+	for _, name := range names {
+		visit(name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(depth[b]-depth[a], cmp.Compare(a, b)) })
+	var b strings.Builder
+	for i, name := range names {
+		var shown []string
+		for _, other := range names[i+1:] {
+			between := func(via string) bool { return via != name && via != other && slices.Contains(needs[via], other) }
+			if slices.Contains(needs[name], other) && !slices.ContainsFunc(needs[name], between) {
+				shown = append(shown, other)
+			}
+		}
+		line := fmt.Sprintf("%-24s -> %s", name, strings.Join(shown, ", "))
+		b.WriteString(strings.TrimRight(line, " ->") + "\n")
+	}
+	return "```text\n" + b.String() + "```", nil
 }

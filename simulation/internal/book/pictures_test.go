@@ -30,7 +30,7 @@ func tokenPicture() ([]byte, error) {
 		if c.Height > 0 {
 			c.Height += 18
 		}
-		tl.Small(&c, run.title)
+		tl.Draw(&c, run.title)
 	}
 	var svg bytes.Buffer
 	err := c.SVG(&svg)

@@ -144,7 +144,7 @@ func rolloutTable([]string) (string, error) {
 // Right orders have no violations, and clients are refused only in changes that raise Set.Version.
 // Each wrong order has a run with a violation.
 func TestRollouts(t *testing.T) {
-	runs := long.Number[uint64](100, 2)
+	runs := long.Number[uint64](20, 2)
 	for _, r := range rollouts {
 		t.Run(r.Title+r.Wrong, func(t *testing.T) {
 			t.Parallel()

@@ -192,6 +192,7 @@ var rules = []rule{
 	{[]string{"evict"}, unfenced, rarely("evicted keys free their servers' votes; a lease on five servers survives two", anything...)},
 	{[]string{"evict"}, redlock, surely("evicted keys free their servers' votes, and no key is restored", harm...)},
 	{[]string{"flush"}, redlock, surely("a flushed server votes again, because no client checks its restart mark", anything...)},
+	{[]string{"flush"}, slices.Concat(voting[1:], library), rarely("a majority may be flushed after it granted and before its answers arrive; no other client gets the lock until the flushed servers vote again", record.Overvalued)},
 	{[]string{"evict"}, writes, rarely("there are two holders, and reads are not checked", dataAlone...)},
 	{[]string{"all"}, unfenced, surely("these include pauses, late writes and flushed servers").within(400)},
 	{[]string{"all"}, slices.Concat(writes, admits), rarely("these include late and repeated writes, and clocks that stay off")},

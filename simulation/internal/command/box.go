@@ -32,10 +32,11 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	flags.Usage = func() {
 		fmt.Fprintf(flags.Output(), "usage: redlocksim box [flags] -- COMMAND\n"+
 			"COMMAND starts a driver for a lock client: docs/reference/driver.md has its protocol.\n"+
-			"The exit code is 1 if there are findings, and 2 if nothing could be played.\n")
+			"The exit code is 1 if there are findings that are not allowed, 2 if nothing could be played, and 3 if a fault\n"+
+			"never struck, so that nothing is known of it.\n")
 		flags.PrintDefaults()
 	}
-	faults := func(all *[]string) func(string) error {
+	list := func(all *[]string) func(string) error {
 		return func(text string) error {
 			for _, name := range strings.Split(text, ",") {
 				*all = append(*all, strings.TrimSpace(name))
@@ -51,8 +52,8 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	flags.DurationVar(&f.ShrinkFor, "shrink", 20*time.Second, "for how long each finding's schedule is made shorter")
 	flags.Uint64Var(&f.Seed, "seed", 1, "the seed of the random schedules")
 	flags.IntVar(&f.Parallel, "parallel", 4, "how many plays run at once, 1 to 16")
-	flags.Func("faults", "only these `faults`: "+strings.Join(box.Faults(), ", "), faults(&f.Faults))
-	flags.Func("allow", "`faults` that may break the client without failing the command", faults(&f.Allow))
+	flags.Func("faults", "only these `faults`: "+strings.Join(box.Faults(), ", "), list(&f.Faults))
+	flags.Func("allow", "`findings` that don't fail the command: \"pause: stale write\", or \"pause\" for all findings under that fault, or \"limits\" for what the Redis document's lock shows, too", list(&f.Allow))
 	flags.StringVar(&f.format, "format", "text", "the output: text or json")
 	flags.StringVar(&f.html, "html", "", "write a page with the schedules to this `file`, too")
 	flags.StringVar(&f.save, "save", "", "write the worst finding to this replay `file`")
@@ -70,25 +71,33 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	}
 	wrong := oneOf("-format", f.format, "text", "json")
 	flags.Visit(func(set *flag.Flag) {
-		if f.replay != "" && !slices.Contains([]string{"server", "embedded", "format", "html", "save", "replay"}, set.Name) {
+		if f.replay != "" && !slices.Contains([]string{"server", "embedded", "allow", "format", "html", "save", "replay"}, set.Name) {
 			wrong = usageError{fmt.Errorf("-%s has no effect with -replay: the file has the schedule, its servers and its TTL", set.Name)}
 		}
 	})
 	if wrong != nil {
 		return wrong
 	}
-	if _, err := (redisproc.Config{Binary: f.Binary}).Find(); err != nil && !f.Embedded {
-		if f.Binary != "" {
-			return usageError{err}
-		}
-		fmt.Fprintln(stderr, "There is no redis-server in the PATH: servers in this process take its place.")
-		f.Embedded = true
+	if err := findServer(&f.Options, stderr); err != nil {
+		return err
 	}
 	err := f.play(ctx, stdout, stderr)
 	if wrong := (*box.DriverError)(nil); errors.As(err, &wrong) || errors.Is(err, box.ErrOptions) || errors.Is(err, redisproc.ErrMissing) {
 		return usageError{err}
 	}
 	return interrupted(ctx, err)
+}
+
+// findServer checks the server program. Without redis-server, embedded servers take its place.
+func findServer(o *box.Options, stderr io.Writer) error {
+	if _, err := (redisproc.Config{Binary: o.Binary}).Find(); err != nil && !o.Embedded {
+		if o.Binary != "" {
+			return usageError{err}
+		}
+		fmt.Fprintln(stderr, "There is no redis-server in the PATH: servers in this process take its place.")
+		o.Embedded = true
+	}
+	return nil
 }
 
 func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
@@ -127,8 +136,11 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	if broke := r.Broke(); broke > 0 {
-		return fmt.Errorf("%s: findings in %s", r.Name, count(broke, "play"))
+	if found := r.NotAllowed(); found != "" {
+		return fmt.Errorf("%s: findings that are not allowed: %s", r.Name, found)
+	}
+	if unknown := r.Unknown(); unknown != "" {
+		return unknownError{fmt.Errorf("nothing is known of these faults, which never struck: %s", unknown)}
 	}
 	return nil
 }

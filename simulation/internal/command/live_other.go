@@ -16,3 +16,5 @@ func runLive(context.Context, []string, io.Writer, io.Writer) error { return usa
 func runDriver(context.Context, []string, io.Writer, io.Writer) error { return usageError{errNoUnix} }
 
 func runBox(context.Context, []string, io.Writer, io.Writer) error { return usageError{errNoUnix} }
+
+func runServers(context.Context, []string, io.Writer, io.Writer) error { return usageError{errNoUnix} }

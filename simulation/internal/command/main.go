@@ -21,9 +21,10 @@ import (
 
 // The exit codes of every command.
 const (
-	exitOK    = 0
-	exitFail  = 1
-	exitUsage = 2
+	exitOK      = 0
+	exitFail    = 1
+	exitUsage   = 2
+	exitUnknown = 3 // nothing failed, but part of it was not tested
 )
 
 // command is one subcommand.
@@ -43,6 +44,9 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// unknownError is what could not be tested.
+type unknownError struct{ error }
+
 var commands = []command{
 	{"list", "all scenarios, designs and faults, or one of them in full", runList},
 	{"run", "one run of a scenario, a fault or what explore found, with its timeline", runRun},
@@ -50,6 +54,7 @@ var commands = []command{
 	{"matrix", "designs against faults: violation rates with confidence intervals", runMatrix},
 	{"live", "the scenarios on real redis-servers: do they agree with the simulation?", runLive},
 	{"box", "a lock client of any language on real servers with faults: which promise breaks?", runBox},
+	{"servers", "real servers for tests of your own, and faults for them over HTTP", runServers},
 	{"driver", "a design of the simulation as a client of the box", runDriver},
 	{"explore", "many random schedules of faults: what breaks a design, with the smallest schedule", runExplore},
 	{"orders", "every order of events in a small world", runOrders},
@@ -108,6 +113,7 @@ func execute(ctx context.Context, c command, args []string, stdout, stderr io.Wr
 		}
 	}
 	var wrong usageError
+	var unknown unknownError
 	says := strings.TrimPrefix(fmt.Sprint(err), c.name+": ") // a package of the same name says it, too
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
@@ -117,6 +123,9 @@ func execute(ctx context.Context, c command, args []string, stdout, stderr io.Wr
 	case errors.As(err, &wrong):
 		fmt.Fprintf(stderr, "%s: %s\n", name, says)
 		return exitUsage
+	case errors.As(err, &unknown):
+		fmt.Fprintf(stderr, "%s: %s\n", name, says)
+		return exitUnknown
 	default:
 		fmt.Fprintf(stderr, "%s: %s\n", name, says)
 		return exitFail

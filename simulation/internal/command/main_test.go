@@ -13,9 +13,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain makes the test binary a worker process and a driver as well: explore, matrix and live
-// start their own program.
+// TestMain makes the test binary a worker process and a driver as well, because explore, matrix and live
+// start their own program, and redlocksim itself, for tests that run it from the PATH.
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "redlocksim" { // see onPath
+		Main("", os.Args[1:])
+	}
 	if len(os.Args) == 3 && os.Args[1] == "worker" || len(os.Args) > 1 && os.Args[1] == "driver" {
 		os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
@@ -98,6 +101,11 @@ func TestWrongUsage(t *testing.T) {
 		{"worker -x", "flag provided but not defined"},
 		{"worker search now", "unexpected argument"},
 		{"worker now", `no workers for "now"`},
+		{"servers -n 0", "-n is 0, want 1 to 9"},
+		{"servers -n 10", "-n is 10, want 1 to 9"},
+		{"servers now", `unexpected argument "now"`},
+		{"servers -embedded -http nowhere", "-http: "},
+		{"servers -server no-such-server", "no-such-server"},
 		{"box", "there is no driver"},
 		{"box -faults weather -- true", `no fault "weather"`},
 		{"box -format xml -- true", "-format is"},

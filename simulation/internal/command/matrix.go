@@ -184,7 +184,7 @@ func (f *matrixFlags) report(r matrix.Result) report.Report {
 			"Every run plays the real protocol against simulated servers, clocks and links, in virtual time. The same seed gives the same run on any machine.",
 			"Designs whose resource checks tokens (" + strings.Join(fenced(), ", ") + ") are judged by harm to the data, not by what clients believe. All others also fail if two clients believe that they hold the lock.",
 		},
-		Matrix: r.Matrix(),
+		Summary: r.Summary(), Matrix: r.Matrix(),
 	}
 	if !r.Ended {
 		page.Title += ", as far as it was played"

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 )
 
@@ -60,41 +58,6 @@ func TestTimeRemaining(t *testing.T) {
 		{0, 1, 2, ""}, {10, 0, 5, ""}, {10, 5, 5, ""},
 	} {
 		assert.Equal(t, test.want, left(time.Duration(test.seconds)*time.Second, test.done, test.of), "%+v", test)
-	}
-}
-
-// The page has all cells.
-func TestPage(t *testing.T) {
-	long.Test(t, "it is the matrix, which is played by the next test, and all scenarios, which their package plays")
-	page := filepath.Join(t.TempDir(), "report.html")
-	out, errs := does(t, exitOK, "-seeds", "2", "-html", page)
-	assert.Empty(t, errs)
-	assert.NotContains(t, out, "Not as expected")
-	html, err := os.ReadFile(page)
-	require.NoError(t, err)
-	checkPage(t, string(html))
-}
-
-// checkPage checks the page: it is small, has all its parts, and each of its cells leads to an
-// existing anchor.
-func checkPage(t *testing.T, html string) {
-	t.Helper()
-	assert.Less(t, len(html), 1_000_000)
-	assert.Less(t, strings.Count(html, "<"), 30_000)
-	for _, part := range []string{
-		"<h2 id=\"matrix\"", "<h2 id=\"cells\"", "redlocksim run delay-write -design redlock -seed 0", `id="runs"`,
-	} {
-		assert.Contains(t, html, part)
-	}
-	cells := regexp.MustCompile(`<td class="(?:bad|none|unproved)[^"]*">(.*?)</td>`).FindAllStringSubmatch(html, -1)
-	assert.Greater(t, len(cells), 400)
-	for _, cell := range cells {
-		assert.Regexp(t, `^<a href="#[^"]+">[^<]+</a>$`, cell[1], "a cell is a link")
-	}
-	for _, link := range regexp.MustCompile(`href="#([^"]+)"`).FindAllStringSubmatch(html, -1) {
-		if !strings.Contains(html, ` id="`+link[1]+`"`) {
-			t.Errorf("a link leads nowhere: %s", link[1])
-		}
 	}
 }
 

@@ -32,32 +32,29 @@ type Canvas struct {
 	layer int
 }
 
-// Shape is a box, a path, or a text. The classes are those of drawing.css and the series.
+// Shape is a box or a text. The classes are those of drawing.css and the series.
 type Shape struct {
 	Class string
 	X, Y  float64 // a box's upper left corner, or the beginning of a text's baseline
 	W, H  float64 // of a box
 	R     float64 // the radius of a box's corners
-	Path  string
 	Text  string
-	Tip   string // is shown when the pointer is on the shape
 	layer int
 }
 
-func (c *Canvas) add(s Shape) *Shape {
+func (c *Canvas) add(s Shape) {
 	s.layer = c.layer
 	c.Shapes = append(c.Shapes, s)
-	return &c.Shapes[len(c.Shapes)-1]
 }
 
 // Box adds a box. It is at least a pixel wide.
-func (c *Canvas) Box(class string, x, y, w, h float64) *Shape {
-	return c.add(Shape{Class: class, X: x, Y: y, W: max(1, w), H: h})
+func (c *Canvas) Box(class string, x, y, w, h float64) {
+	c.add(Shape{Class: class, X: x, Y: y, W: max(1, w), H: h})
 }
 
 // Dot adds a circle around a point.
-func (c *Canvas) Dot(class string, x, y, size float64) *Shape {
-	return c.add(Shape{Class: class, X: x - size/2, Y: y - size/2, W: size, H: size, R: size / 2})
+func (c *Canvas) Dot(class string, x, y, size float64) {
+	c.add(Shape{Class: class, X: x - size/2, Y: y - size/2, W: size, H: size, R: size / 2})
 }
 
 // Text adds a line of text. Its class may have e, so that it ends at x, or m for the middle.
@@ -65,24 +62,6 @@ func (c *Canvas) Text(class string, x, y float64, text string) {
 	if text != "" {
 		c.add(Shape{Class: class, X: x, Y: y, Text: text})
 	}
-}
-
-// Path adds a path. Its steps are letters of SVG's paths and numbers.
-func (c *Canvas) Path(class string, steps ...any) *Shape {
-	var d strings.Builder
-	for _, step := range steps {
-		if n, ok := step.(float64); ok {
-			d.WriteString(px(n) + " ")
-		} else {
-			fmt.Fprint(&d, step)
-		}
-	}
-	return c.add(Shape{Class: class, Path: strings.TrimSpace(d.String())})
-}
-
-// Line adds a straight line.
-func (c *Canvas) Line(class string, x1, y1, x2, y2 float64) *Shape {
-	return c.Path(class, "M", x1, y1, "L", x2, y2)
 }
 
 // Under draws below everything else.
@@ -100,8 +79,7 @@ func Style() string {
 	var b strings.Builder
 	b.WriteString(style)
 	for i, s := range Series {
-		fmt.Fprintf(&b, ".rl .b%d{fill:%s;stroke:%s}\n.rl .d%[1]d{fill:%[3]s}\n.rl .o%[1]d{fill:%[4]s;stroke:%[3]s}\n.rl .l%[1]d{fill:none;stroke:%[3]s}\n",
-			i, s.Tint.Var(), s.Line.Var(), Paper.Var())
+		fmt.Fprintf(&b, ".rl .b%d{fill:%s;stroke:%s}\n.rl .d%[1]d{fill:%[3]s}\n", i, s.Tint.Var(), s.Line.Var())
 	}
 	return b.String()
 }
@@ -145,30 +123,19 @@ func (c *Canvas) write(w io.Writer, style string) error {
 }
 
 func (s Shape) write(out *bytes.Buffer) {
-	var name, attributes, content string
-	switch {
-	case s.Text != "":
-		name, content = "text", escaped(s.Text)
-		attributes = fmt.Sprintf(` x="%s" y="%s"`, px(s.X), px(s.Y))
-	case s.Path != "":
-		name, attributes = "path", fmt.Sprintf(` d="%s"`, s.Path)
-	default:
-		name, attributes = "rect", fmt.Sprintf(` x="%s" y="%s" width="%s" height="%s"`, px(s.X), px(s.Y), px(s.W), px(s.H))
-		if s.R > 0 {
-			attributes += fmt.Sprintf(` rx="%s"`, px(s.R))
-		}
-	}
+	at := fmt.Sprintf(` x="%s" y="%s"`, px(s.X), px(s.Y))
 	if s.Class != "" {
-		attributes = fmt.Sprintf(` class="%s"`, s.Class) + attributes
+		at = fmt.Sprintf(` class="%s"`, s.Class) + at
 	}
-	if s.Tip != "" {
-		content = "<title>" + escaped(s.Tip) + "</title>" + content
-	}
-	if content == "" {
-		fmt.Fprintf(out, "<%s%s/>\n", name, attributes)
+	if s.Text != "" {
+		fmt.Fprintf(out, "<text%s>%s</text>\n", at, escaped(s.Text))
 		return
 	}
-	fmt.Fprintf(out, "<%s%s>%s</%[1]s>\n", name, attributes, content)
+	at += fmt.Sprintf(` width="%s" height="%s"`, px(s.W), px(s.H))
+	if s.R > 0 {
+		at += fmt.Sprintf(` rx="%s"`, px(s.R))
+	}
+	fmt.Fprintf(out, "<rect%s/>\n", at)
 }
 
 // Wide estimates the width of a text of a class: at most as wide as in any usual font.

@@ -18,7 +18,6 @@ import (
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 	"github.com/redquorum/redlock/simulation/box"
-	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -54,22 +53,12 @@ func named(t *testing.T, names ...string) []Case {
 	return cases
 }
 
-// Real servers behave as the simulation predicts, under faults of all kinds. The command has
-// more cases.
+// Real servers behave as the simulation predicts, in a case of each kind: clients, restarts and links. The command
+// live plays all cases.
 func TestRealServersAgreeWithTheSimulation(t *testing.T) {
 	onServers(t)
-	names := []string{"S2", "S7", "S10"}
-	if !testing.Short() {
-		names = []string{
-			"S1", "S2", "S3", "S4", "S7", "S7c", "S7 ACL", "S8", "S9b", "S10",
-			"S13", "S14", "S19", "S24", "S26", "X1", "X2",
-		}
-		if long.Asked() {
-			names = append(names, "S8c", "S9", "S16", "S17", "S22", "S26b")
-		}
-	}
 	// Plays mostly wait for leases to expire.
-	report, err := Run(t.Context(), Options{Cases: named(t, names...), Parallel: 8})
+	report, err := Run(t.Context(), Options{Cases: named(t, "S2", "S7", "S10"), Parallel: 8})
 	require.NoError(t, err)
 	require.NotEmpty(t, report.Server)
 	violated, safe := 0, 0
@@ -101,6 +90,7 @@ func TestDisagreement(t *testing.T) {
 	cases[0].Designs, cases[0].Args = []string{"redlock"}, []string{"--appendonly", "yes", "--appendfsync", "no"}
 	// A client that tries once and meets a connection that ended with the server gets no vote, as predicted.
 	cases[0].Schedule = strings.Replace(cases[0].Schedule, "c2 asks", "c2 waits", 1)
+	cases[0].TTL = 10 // so that c1 still believes in its lease, also on a busy machine
 	report, err := Run(t.Context(), Options{Cases: cases})
 	require.NoError(t, err)
 	line := report.Lines[0]

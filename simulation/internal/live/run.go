@@ -210,7 +210,7 @@ func clients(set map[string]bool) string {
 // conclude compares a play with the prediction.
 func (l *Line) conclude(p box.Play) {
 	l.Findings, l.Seen = p.Findings, nil
-	for _, f := range check.Violations(p.Record, check.Rules{}) {
+	for _, f := range check.Violations(p.Record, check.Rules{Requests: true}) {
 		l.Seen = append(l.Seen, f.Kind)
 	}
 	for _, f := range p.Findings {

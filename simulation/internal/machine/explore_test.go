@@ -11,9 +11,13 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
-// The claim holds in every state of the small worlds.
+// The claim holds in every state of the small worlds. The last three have four fifths of the states.
 func TestWorlds(t *testing.T) {
-	for _, w := range Worlds() {
+	worlds := Worlds()
+	if !long.Asked() {
+		worlds = worlds[:len(worlds)-3]
+	}
+	for _, w := range worlds {
 		t.Run(w.Name, func(t *testing.T) {
 			found, err := w.Explore()
 			require.NoError(t, err)
@@ -24,9 +28,13 @@ func TestWorlds(t *testing.T) {
 	}
 }
 
-// explored looks for a way to break the claim of a machine that is changed.
-func explored(change func(*Machine)) error {
+// explored looks for a way to break the claim of a machine whose steps of a kind are changed, in the worlds that have
+// such steps.
+func explored(kind Kind, change func(*Machine)) error {
 	for _, w := range Worlds() {
+		if kind == Restore && !w.Restored {
+			continue
+		}
 		m := w.start()
 		change(m)
 		if _, err := w.explore(m); err != nil {
@@ -41,7 +49,7 @@ func TestEachRuleIsNeeded(t *testing.T) {
 	long.Test(t, "it visits a million states")
 	for _, r := range append(rules(), waiting()...) {
 		t.Run(fmt.Sprintf("%s: %s", r.kind, r.says), func(t *testing.T) {
-			err := explored(func(m *Machine) {
+			err := explored(r.kind, func(m *Machine) {
 				m.rules = slices.DeleteFunc(m.rules, func(o rule) bool { return o.kind == r.kind && o.says == r.says })
 			})
 			require.ErrorIs(t, err, ErrExploration)
@@ -66,7 +74,7 @@ func TestWeakerRules(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := explored(func(m *Machine) {
+			err := explored(weaker.kind, func(m *Machine) {
 				if !m.waits {
 					return
 				}
@@ -120,7 +128,7 @@ func TestWrongEffects(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := explored(func(m *Machine) {
+			err := explored(test.kind, func(m *Machine) {
 				m.wrong = func(m *Machine, st *Step) {
 					if st.Kind == test.kind {
 						test.wrong(m, st)

@@ -18,22 +18,6 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
-// Every cell is as expected, as far as a few seeds can show; finding a violation needs more.
-func TestNothingUnexpected(t *testing.T) {
-	long.Test(t, "it plays every cell")
-	p := DefaultPlan()
-	p.Seeds = few(3)
-	r, err := Play(t.Context(), p, Pool{})
-	require.NoError(t, err)
-	require.True(t, r.Ended)
-	for _, err := range r.Unexpected() {
-		t.Error(err)
-	}
-	runs, violated := r.Safe()
-	assert.Greater(t, runs, 100*int(p.Seeds))
-	assert.Zero(t, violated)
-}
-
 // inBytes is a complete result, in bytes.
 func inBytes(t *testing.T, r Result) string {
 	t.Helper()

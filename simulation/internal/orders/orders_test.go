@@ -60,7 +60,7 @@ func TestRecordedPlans(t *testing.T) {
 			if p.Pairs || slices.Contains(p.Faults, fault.Lose) && p.Size.Servers > 1 {
 				continue
 			}
-			p.long = long.Number(4*time.Second, 300*time.Millisecond)
+			p.long = long.Number(2*time.Second, 300*time.Millisecond)
 		}
 		walks, err := p.Walks()
 		require.NoError(t, err)

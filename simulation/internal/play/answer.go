@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/redquorum/redlock/simulation"
@@ -30,9 +29,6 @@ type request struct {
 	Design string          `json:"design"`
 	Seed   seed            `json:"seed"`
 	Faults json.RawMessage `json:"schedule"`
-	// Small asks for the small picture alone. Axis is that of another run's picture, see Picture.
-	Small bool          `json:"small"`
-	Axis  timeline.Axis `json:"axis"`
 	// These are for "search": the kinds of faults (empty: all), the largest number of them in a
 	// run, and the number of runs. The seed is the first run's.
 	Kinds []fault.Kind `json:"kinds"`
@@ -65,7 +61,7 @@ func (s *seed) UnmarshalJSON(raw []byte) error {
 //	{"do": "shrink", "base": "S1", "design": "default", "seed": "7", "schedule": [...]}
 //
 // The answer to "list" is all scenarios, designs, faults of the matrix and kinds of faults. The
-// answer to "run" is the result with a Picture. "search" plays random schedules until one
+// answer to "run" is the result with a drawing. "search" plays random schedules until one
 // breaks the lock, and "shrink" makes such a schedule smaller. Schedules are those of
 // simulation.ReadSchedule; without one, the base's own is played. If something is wrong, the answer is
 // {"error": "..."}.
@@ -121,38 +117,13 @@ type runAnswer struct {
 	// Hash is the trace's SHA-256.
 	Hash string `json:"hash"`
 	// Arguments are those of redlocksim that play the same run.
-	Arguments string  `json:"arguments"`
-	Picture   Picture `json:"picture"`
-}
-
-// Picture is a run's drawing, and what a program needs that puts faults and a cursor on it. A small
-// one is the drawing alone.
-type Picture struct {
-	SVG   string          `json:"svg"`
-	Axis  timeline.Axis   `json:"axis"`
-	Lanes []timeline.Lane `json:"lanes"`
-	// Steps are the run in sentences, and First is the index of the most interesting one: the first
-	// violation or refusal, -1 if there is none.
-	Steps []timeline.Step `json:"steps"`
-	First int             `json:"first"`
-	// Spans are the faults with a duration, and Keys which keys each server had.
-	Spans []timeline.Span   `json:"spans"`
-	Keys  []timeline.Tenure `json:"keys"`
-}
-
-func (r request) picture(title string, tl *timeline.Timeline) Picture {
-	c := drawing.Canvas{Title: title}
-	p := Picture{Axis: timeline.Axis{}, Lanes: []timeline.Lane{}, Steps: []timeline.Step{}, Spans: []timeline.Span{}, Keys: []timeline.Tenure{}}
-	if r.Small {
-		tl.Small(&c, "")
-		p.SVG = c.Inline()
-		return p
-	}
-	p.Axis, p.Lanes = tl.Wide(&c, r.Axis)
-	p.SVG, p.Steps = c.Inline(), append(p.Steps, tl.Story()...)
-	p.Spans, p.Keys = append(p.Spans, tl.Spans...), append(p.Keys, tl.Tenures...)
-	p.First = slices.IndexFunc(p.Steps, func(s timeline.Step) bool { return s.Alarm || tl.Refuses(s.At) })
-	return p
+	Arguments string `json:"arguments"`
+	// Processes and Servers are those that faults can name, SVG is the drawing, and Steps are the run
+	// in sentences.
+	Processes []string        `json:"processes"`
+	Servers   []string        `json:"servers"`
+	SVG       string          `json:"svg"`
+	Steps     []timeline.Step `json:"steps"`
 }
 
 // schedule reads the schedule. It is nil without one.
@@ -175,11 +146,14 @@ func (r request) run() (runAnswer, error) {
 	}
 	setup.Base, setup.Design = run.Name, run.Design.Name
 	tl := timeline.Of(run.Result.Log)
+	c := drawing.Canvas{Title: run.Name + ": " + run.Title + ", with " + run.Design.Name}
+	tl.Draw(&c, "")
 	a := runAnswer{
 		Base: run.Name, Design: run.Design.Name, Seed: run.Seed,
 		Schedule: append(simulation.Schedule{}, run.Schedule...), Own: setup.Schedule == nil,
 		Expected: run.Expected, AsExpected: run.Unexpected == nil, Verdict: Found(run.Result),
-		Hash: run.Result.Log.Digest(), Picture: r.picture(run.Name+": "+run.Title, tl),
+		Hash: run.Result.Log.Digest(), Processes: append([]string{}, tl.Processes...), Servers: append([]string{}, tl.Servers...),
+		SVG: c.Inline(), Steps: append([]timeline.Step{}, tl.Story()...),
 	}
 	if run.Unexpected != nil {
 		a.Unexpected = run.Unexpected.Error()

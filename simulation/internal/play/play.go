@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
@@ -33,7 +32,6 @@ type Setup struct {
 type Run struct {
 	// Name is the base's, and Title what it is about.
 	Name, Title string
-	Words       string // what happens
 	Design      designs.Design
 	Seed        uint64
 	// Schedule is the faults that were played.
@@ -55,9 +53,9 @@ const anything = "anything"
 
 // place is where a run is played: a base with a design.
 type place struct {
-	own                base
-	name, title, words string
-	design             designs.Design
+	own         base
+	name, title string
+	design      designs.Design
 	// expected is the expected result in words, and check compares.
 	expected string
 	check    func(simulation.Result) error
@@ -73,7 +71,7 @@ func placeOf(name, design string) (p place, err error) {
 	p.expected, p.check = anything, func(simulation.Result) error { return nil }
 	switch {
 	case noScenario == nil:
-		p.own, p.name, p.title, p.words = s, s.ID, s.Title, strings.Join(s.Steps, "; ")
+		p.own, p.name, p.title = s, s.ID, s.Title
 		if p.design, p.expected, err = ofScenario(s, design); err != nil {
 			return p, err
 		}
@@ -82,7 +80,7 @@ func placeOf(name, design string) (p place, err error) {
 		}
 		p.setting = func(uint64) (simulation.Config, simulation.Schedule) { return s.Setting(p.design) }
 	case noFault == nil:
-		p.own, p.name, p.title, p.words = f, f.Name, f.Title, f.Title
+		p.own, p.name, p.title = f, f.Name, f.Title
 		if p.design, err = designs.ByName(cmp.Or(design, "default")); err != nil {
 			return p, err
 		}
@@ -92,7 +90,7 @@ func placeOf(name, design string) (p place, err error) {
 		}
 		p.setting = func(seed uint64) (simulation.Config, simulation.Schedule) { return f.Setting(seed, p.design) }
 	case noWorkload == nil:
-		p.own, p.name, p.title, p.words = workload{w}, w.Name, w.Title, w.Title
+		p.own, p.name, p.title = workload{w}, w.Name, w.Title
 		if p.design, err = designs.ByName(cmp.Or(design, "default")); err != nil {
 			return p, err
 		}
@@ -107,7 +105,7 @@ func placeOf(name, design string) (p place, err error) {
 // that exist.
 func Play(setup Setup) (run Run, err error) {
 	p, err := placeOf(setup.Base, setup.Design)
-	run = Run{Name: p.name, Title: p.title, Words: p.words, Design: p.design, Seed: setup.Seed, Expected: p.expected}
+	run = Run{Name: p.name, Title: p.title, Design: p.design, Seed: setup.Seed, Expected: p.expected}
 	if err != nil {
 		return run, err
 	}

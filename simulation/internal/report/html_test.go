@@ -91,11 +91,14 @@ func TestHTML(t *testing.T) {
 	assert.Equal(t, page, html(t, r), "same report, same bytes")
 	for _, want := range []string{
 		"prefers-color-scheme:dark", "Content-Security-Policy", `lang="en"`, `name="viewport"`, "not as expected", "Never reached: a clock was seen to jump", `<td class="bad"><a href="#cell-redlock-jump">100%</a></td>`,
-		`<details id="cell-redlock-jump" data-run="0">`,
+		`<details id="cell-redlock-jump" data-run="0">`, "SETNX without expiry", `<th scope="col">Redlock as documented</th>`,
 		`<a href="#cell-default-loss">none</a>`,
 	} {
 		assert.Contains(t, page, want)
 	}
+	// The small table comes first, and the signs are explained before the large one.
+	order := []string{`<table class="short">`, "none: nothing was found.", `<table class="matrix">`}
+	assert.True(t, slices.IsSortedFunc(order, func(a, b string) int { return strings.Index(page, a) - strings.Index(page, b) }))
 }
 
 // However much it shows, a page stays below a megabyte, and every cell leads to its evidence.

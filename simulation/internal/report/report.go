@@ -22,6 +22,7 @@ type Report struct {
 	// Notes are paragraphs of plain text about how the report was made.
 	Notes []string
 
+	Summary   Summary
 	Matrix    Matrix
 	Timelines []TimelineRun
 }

@@ -22,7 +22,7 @@ func drawRuns(list []TimelineRun) runs {
 	same := map[string]int{}
 	for _, run := range list {
 		var c drawing.Canvas
-		timeline.Of(run.Log).Small(&c, "", run.Kinds...)
+		timeline.Of(run.Log).Draw(&c, "", run.Kinds...)
 		picture := c.Inline()
 		// Similar designs may have the same run.
 		i, known := same[picture]

@@ -77,8 +77,8 @@ func sample(t testing.TB) report.Report {
 	t.Helper()
 	return report.Report{
 		Title: "Lock designs under faults", Version: "v0.1.0-3-gabcdef0", Command: "go run ./simulation/cmd/redlocksim -seeds 0:1000", Seeds: "0:1000", Runs: 23000,
-		Notes:  []string{"Every run plays the real protocol against simulated servers."},
-		Matrix: matrix(),
+		Notes:   []string{"Every run plays the real protocol against simulated servers."},
+		Summary: summary(), Matrix: matrix(),
 		Timelines: []report.TimelineRun{
 			{Design: "redlock", Fault: "jump", Log: clockJumps(t)},
 		},

@@ -53,7 +53,7 @@ func (s Summary) Text(w io.Writer) error {
 		first = max(first, utf8.RuneCountInString(f.Words))
 	}
 	first = min(first, t.width-headWidth*len(s.Designs))
-	t.paragraph(fmt.Sprintf("How often a lock fails, of %s runs each:", grouped(int64(s.runs()))), "", "")
+	t.paragraph(fmt.Sprintf("How often a lock fails, of %s runs each:", grouped(int64(s.Runs()))), "", "")
 	t.line("")
 	for i := range 2 {
 		row := strings.Repeat(" ", first)
@@ -71,12 +71,12 @@ func (s Summary) Text(w io.Writer) error {
 		t.line(row)
 	}
 	t.line("")
-	t.paragraph(s.Note+s.legend(), "", "")
+	t.paragraph(s.Note+s.Legend(), "", "")
 	return t.w.Flush()
 }
 
-// runs is the largest number of runs of a cell.
-func (s Summary) runs() int {
+// Runs is the largest number of runs of a cell.
+func (s Summary) Runs() int {
 	most := 0
 	for _, row := range s.Cells {
 		for _, c := range row {
@@ -86,8 +86,8 @@ func (s Summary) runs() int {
 	return most
 }
 
-// legend explains the signs in the table.
-func (s Summary) legend() string {
+// Legend explains the signs in the table.
+func (s Summary) Legend() string {
 	var words []string
 	for _, sign := range []struct {
 		means string

@@ -104,23 +104,6 @@ func differentSets() []Scenario {
 		Verdicts: expect(breaks(record.TwoHolders).reaching("c1 acquired"), "sets-differ").
 			and(none.reaching("c1 refused").without("c1 acquired"), "sets-checked"),
 		Reached: []string{"c2 acquired"},
-	}, {
-		ID:    "S14b",
-		Title: "A client takes the majority of the servers that it can reach",
-		Steps: []string{
-			"before: c1 is cut off from C, D and E, c2 from A and B",
-			"0: c1 gets A and B, two of the two that it reaches",
-			"200: c2 gets C, D and E, three of the three that it reaches",
-		},
-		Assumption: "all clients agree on the number of servers",
-		Breaks:     "mutual exclusion, in each partition",
-		Helps:      "the quorum follows from the list, whichever servers answer",
-		Source:     "the Redis document, \"The Redlock Algorithm\", step 4: a majority of N",
-		Schedule:   append(cut(-50*ms, 0, "CDE"), cutC2("AB")...),
-		Scripts:    clients(c1, c2),
-		Verdicts: expect(breaks(record.Overvalued, record.TwoHolders).reaching("c1 acquired"), "quorum-reachable half-quorum").
-			and(none.reaching("c1 refused"), voting, fenced, "textbook"),
-		Reached: []string{"c2 acquired"},
 	}}
 }
 

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -10,7 +11,6 @@ import (
 	"github.com/redquorum/redlock/quorum/readwrite"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -18,7 +18,16 @@ import (
 var places = []string{"book#1", "book#2"}
 
 func (p *performer) AwaitBook(writes bool) bool {
-	enter := func(ctx context.Context) (*quorum.Lease, error) { return anyof.Acquire(ctx, p.Coordinator, places...) }
+	enter := func(ctx context.Context) (*quorum.Lease, error) {
+		// anyof.Acquire waits with a goroutine for each place, and these draw from the process's random bytes in any order.
+		for {
+			lease, err := anyof.TryAcquire(ctx, p.Coordinator, places...)
+			if !errors.Is(err, quorum.ErrTaken) {
+				return lease, err
+			}
+			<-p.Coordinator.Config().Lab.Clock.After(10 * ms)
+		}
+	}
 	if writes {
 		enter = func(ctx context.Context) (*quorum.Lease, error) { return p.Coordinator.AcquireAll(ctx, places...) }
 	}
@@ -57,10 +66,6 @@ func readersAndWriters() []Scenario {
 	reads := func(from time.Duration, times int) Script {
 		return append(Script{until(from)}, slices.Concat(slices.Repeat([]step{awaitReading, read, sleep(200 * ms), release}, times))...)
 	}
-	longRead := Script{until(0), awaitReading, read, sleep(20 * time.Second), release}
-	writes := func(from time.Duration) Script { return Script{until(from), awaitWriting, update, release} }
-	next := simulation.Schedule{{Kind: fault.Crash, Process: "c2", At: at(2 * time.Second)}}
-	paused := simulation.Schedule{{Kind: fault.Pause, Process: "c2", At: at(2 * time.Second), For: 15 * time.Second}}
 	return []Scenario{{
 		ID:       "S35",
 		Title:    "Readers follow each other without a gap, and a writer waits",
@@ -75,51 +80,10 @@ func readersAndWriters() []Scenario {
 		Helps:      "one queue for readers and writers: who comes lets the one that is next go first",
 		Source:     source,
 		Base:       base,
-		Scripts:    clients(reads(0, 12), writes(1_000*ms), reads(100*ms, 12)),
+		Scripts:    clients(reads(0, 12), Script{until(1_000 * ms), awaitWriting, update, release}, reads(100*ms, 12)),
 		Free:       []Free{{Process: "c2", After: 1_000 * ms, By: 1_300 * ms}},
 		Verdicts: expect(none.reaching("c2 write"), complete).
 			and(breaks(record.NoProgress), "without-a-queue"),
 		Variants: []designs.Design{withoutQueue()},
-	}, {
-		ID:       "S35b",
-		Title:    "The writer that is next dies while it waits for a reader",
-		Unplayed: notSeveral,
-		Steps: []string{
-			"0: c1 reads for 20 000",
-			"1 000: c2 wants to write, and is next",
-			"2 000: c2 crashes; 2 500: c3 wants to read, and waits until c2's turn has expired",
-			"21 000: c4 wants to write",
-		},
-		Assumption: "a process does not crash",
-		Breaks:     "nothing: others wait for a TTL, no longer",
-		Helps:      "the turn is a lease, and no lock depends on it",
-		Source:     source,
-		Base:       base,
-		Schedule:   next,
-		Scripts:    clients(longRead, writes(1_000*ms), reads(2_500*ms, 1), writes(21_000*ms)),
-		Free:       []Free{{Process: "c3", After: 9_900 * ms, By: 12_400 * ms}, {Process: "c4", After: 21_000 * ms, By: 21_100 * ms}},
-		Verdicts:   expect(none.reaching("c3 read", "c4 write").without("c2 write"), complete),
-		Reached:    []string{"a process crashed"},
-	}, {
-		ID:       "S35c",
-		Title:    "The writer that is next is paused until its turn has expired",
-		Unplayed: notSeveral,
-		Steps: []string{
-			"0: c1 reads for 20 000",
-			"1 000: c2 wants to write, and is next",
-			"2 000: c2 is paused for 15 000; 2 500: c3 wants to read, and passes it when its turn has expired",
-			"17 000: c2 goes on, and queues again",
-			"18 000: c4 wants to write, too",
-		},
-		Assumption: "whoever is next notices it when its turn is over",
-		Breaks:     "nothing: others pass a writer whose turn has expired, and it queues again",
-		Helps:      "exclusion follows from the places, and not from the turn",
-		Source:     source,
-		Base:       base,
-		Schedule:   paused,
-		Scripts:    clients(longRead, writes(1_000*ms), reads(2_500*ms, 1), writes(18_000*ms)),
-		Free:       []Free{{Process: "c3", After: 9_900 * ms, By: 12_400 * ms}},
-		Verdicts:   expect(none.reaching("c2 write", "c3 read", "c4 write"), complete),
-		Reached:    []string{"a process was paused"},
 	}}
 }

@@ -19,60 +19,65 @@ type caption struct {
 	text  string
 }
 
-// captions writes texts beside their moments, in as few rows as possible: on a wide picture always
-// in all, so that a change moves no lane. A text that fits in no row is omitted. It returns the y
-// above them.
+// captions writes texts beside their moments, in as few rows as possible, and over a line only if
+// there is no other space. A text that fits in no row is omitted. It returns the y above them.
 func (p *plot) captions(list []caption, most int) float64 {
 	top := p.Height
 	rows := make([][]float64, most) // from, until, ...
 	used := 0
-	if p.wide {
-		used = most
-	}
 	for _, c := range list {
 		w := drawing.Wide(c.class, c.text) + 6
-		from, class := c.at+3, c.class
-		if from+w > p.right {
-			from, class = c.at-3-w, c.class+" e"
+		sides := slices.DeleteFunc([]float64{c.at + 3, c.at - 3 - w}, func(x float64) bool { return x < 0 || x+w > right })
+		if len(sides) == 0 && w <= right+4 {
+			sides = []float64{0}
 		}
-		if from < p.left() {
-			from, class = p.left(), c.class
+		crosses := func(x float64) bool {
+			return slices.ContainsFunc(p.lines, func(line float64) bool { return line > x-2 && line < x+w-4 })
 		}
-		if from+w > p.right+4 {
-			continue
+		i, x, ok := spot(rows, sides, w, crosses)
+		if !ok {
+			i, x, ok = spot(rows, sides, w, func(float64) bool { return false })
 		}
-		for i, row := range rows {
-			free := true
-			for j := 0; j < len(row); j += 2 {
-				free = free && (from >= row[j+1] || row[j] >= from+w)
+		if ok {
+			rows[i], used = append(rows[i], x, x+w), max(used, i+1)
+			class := strings.TrimSpace(c.class + " c")
+			if x < c.at && x > 0 {
+				class, x = class+" e", x+w
 			}
-			if !free {
-				continue
-			}
-			rows[i], used = append(row, from, from+w), max(used, i+1)
-			x := from
-			if class != c.class {
-				x += w
-			}
-			p.Text(strings.TrimSpace(class), x, top+rowHeight*float64(i+1)-3, c.text)
-			break
+			p.Text(class, x, top+rowHeight*float64(i+1)-3, c.text)
 		}
 	}
 	p.Height += rowHeight * float64(used)
 	return top
 }
 
+// spot returns the first row and the first side with space for a text.
+func spot(rows [][]float64, sides []float64, w float64, blocked func(x float64) bool) (row int, x float64, ok bool) {
+	for i, row := range rows {
+		for _, x := range sides {
+			free := !blocked(x)
+			for j := 0; j < len(row); j += 2 {
+				free = free && (x >= row[j+1] || row[j] >= x+w)
+			}
+			if free {
+				return i, x, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
 // alarms returns the violations. Those of one moment are one.
 func (p *plot) alarms() (list []caption) {
-	var at time.Duration = never
+	at := never
 	for _, v := range p.violations() {
-		switch {
+		switch kind := string(v.Violation.Kind); {
 		case !p.shows(v.At):
 		case v.At == at:
-			list[len(list)-1].text += ", " + v.Kind
+			list[len(list)-1].text += ", " + kind
 		default:
 			at = v.At
-			list = append(list, caption{"al", p.x(v.At), "!! " + v.Kind})
+			list = append(list, caption{"al", p.x(v.At), "!! " + kind})
 		}
 	}
 	return list
@@ -117,14 +122,14 @@ func (p *plot) faults() []caption {
 		switch m.Kind {
 		case record.Suffered:
 			if text := momentary(m.Fault); text != "" {
-				add(m.At, m.Lane, strings.Replace(sentence("", text), "'s clock", ": clock", 1))
+				add(m.At, m.lane, strings.Replace(sentence("", text), "'s clock", ": clock", 1))
 			}
 		case record.Crashed:
-			add(m.At, m.Lane, " crashes")
+			add(m.At, m.lane, " crashes")
 		}
 	}
 	for _, s := range p.t.Spans {
-		switch t := s.traits(); {
+		switch t := s.Traits(); {
 		case t.Short == "" || t.Stops && t.Where == fault.OnProcess: // its lane shows it
 		case t.OnMessages:
 			add(s.From, anyOf(s.Lane, "clients"), " "+t.Short, anyOf(s.Place, "servers"))

@@ -11,8 +11,8 @@ import (
 )
 
 // describe describes an event without naming its subject, "" if the story has no words for it.
-func describe(m laneEvent, token func(fencing.Token) string) (text string, fault bool) {
-	lease := named(m.Key, m.Token, token)
+func describe(m event, token func(fencing.Token) string) (text string, fault bool) {
+	lease := named(m, token)
 	switch m.Kind {
 	case record.Asked:
 		return "asks for " + m.Key, false
@@ -63,11 +63,11 @@ func describe(m laneEvent, token func(fencing.Token) string) (text string, fault
 }
 
 // named is "k, token …825".
-func named(key string, token fencing.Token, short func(fencing.Token) string) string {
-	if token == 0 {
-		return key
+func named(e event, short func(fencing.Token) string) string {
+	if e.Token == 0 {
+		return e.Key
 	}
-	return key + ", token " + short(token)
+	return e.Key + ", token " + short(e.Token)
 }
 
 // reason returns an error's text without the package's name.
@@ -76,6 +76,14 @@ func reason(words string) string {
 		return text
 	}
 	return words
+}
+
+// sentence puts a subject before a description.
+func sentence(subject, text string) string {
+	if strings.HasPrefix(text, ":") || strings.HasPrefix(text, "'s ") {
+		return subject + text
+	}
+	return subject + " " + text
 }
 
 // momentary describes a fault that has no duration. It is empty for others, which are spans.
@@ -87,20 +95,22 @@ func momentary(f *fault.Fault) string {
 	return strings.NewReplacer("{by}", signed(f.By), "{ppm}", fmt.Sprintf("%+d", f.PPM)).Replace(t.Text)
 }
 
-// traits are those of the span's fault.
-func (s Span) traits() fault.Traits {
-	t, _ := fault.Kind(s.Kind).Traits()
-	return t
+// subject is the process, the server, or the server's replica that the span is about.
+func (s span) subject() string {
+	if s.Kind == fault.Lag && s.Place != "" {
+		return s.Lane + "'s " + s.Place
+	}
+	return anyOf(s.Lane, "every process")
 }
 
-// fill fills in a text.
-func (s Span) fill(text string, end time.Duration) string {
-	duration, how := "", ""
+// fill describes a fault with a duration, without its subject.
+func (s span) fill(end time.Duration) string {
+	duration, how, words := "", "", s.words()
 	if s.Until < end {
 		duration = " for " + length(s.Until-s.From)
 	}
-	if s.Words != "" {
-		how = " (" + s.Words + ")"
+	if words != "" {
+		how = " (" + words + ")"
 	}
 	other := anyOf(s.Place, "every server")
 	switch s.Way {
@@ -109,7 +119,31 @@ func (s Span) fill(text string, end time.Duration) string {
 	case fault.Replies:
 		other += " (only replies)"
 	}
-	return strings.NewReplacer("{for}", duration, "{how}", how, "{words}", s.Words, "{other}", other).Replace(text)
+	return strings.NewReplacer("{for}", duration, "{how}", how, "{words}", words, "{other}", other).Replace(s.Traits().Text)
+}
+
+// words describes a fault without its time and place.
+func (s span) words() string {
+	var words []string
+	if s.Kind == fault.SplitBrain && s.Process != "" {
+		words = append(words, s.Process+" still reaches the old master")
+	}
+	if s.By != 0 {
+		words = append(words, "by "+signed(s.By))
+	}
+	if s.PPM != 0 {
+		words = append(words, fmt.Sprintf("%+d ppm", s.PPM))
+	}
+	switch s.Keep {
+	case fault.KeepSecond:
+		words = append(words, "keeps all but the last second")
+	case fault.KeepAll:
+		words = append(words, "keeps all")
+	}
+	if s.Frozen {
+		words = append(words, "its clocks stand still")
+	}
+	return strings.Join(words, ", ")
 }
 
 // anyOf names a lane, or all lanes of a sort.

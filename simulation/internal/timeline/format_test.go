@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Time goes to the right, and two moments are never on top of each other.
@@ -33,17 +36,20 @@ func TestAxis(t *testing.T) {
 
 func TestLengths(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0", 7: "7 ns", 840 * time.Microsecond: "840 µs", 1310 * time.Microsecond: "1.31 ms", 101 * time.Millisecond: "101 ms",
+		0: "0 s", 7: "7 ns", 840 * time.Microsecond: "840 µs", 1310 * time.Microsecond: "1.31 ms", 101 * time.Millisecond: "101 ms",
 		9893 * time.Millisecond: "9.89 s", 12 * time.Second: "12 s", 100 * time.Second: "100 s", 3 * time.Minute: "3 min", 48 * time.Hour: "48 h", -time.Second: "-1 s",
 	} {
 		assert.Equal(t, want, length(d))
 	}
-	assert.Equal(t, "11 104.506", Clock(11104505922))
-	assert.Equal(t, "0.000", Clock(0))
+	assert.Equal(t, "11 104.506 ms", Clock(11104505922))
+	assert.Equal(t, "0.000 ms", Clock(0))
 }
 
 func TestTokensAreShortAndDistinct(t *testing.T) {
-	tl := &Timeline{Beliefs: []belief{{Token: 1767225601001825}, {Token: 1767225601101825}, {Token: 7}}}
+	tl := &Timeline{}
+	for _, token := range []fencing.Token{1767225601001825, 1767225601101825, 7, 0} {
+		tl.Events = append(tl.Events, event{Event: &record.Event{Token: token}})
+	}
 	name := tl.tokens()
 	assert.Equal(t, "…001825", name(1767225601001825))
 	assert.Equal(t, "…101825", name(1767225601101825))

@@ -8,46 +8,29 @@ import (
 
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/drawing"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
-// Lane is a process, the resource or a server on a wide picture.
-type Lane struct {
-	Name string `json:"name"`
-	Kind string `json:"kind"` // "process", "resource" or "server"
-	// Y and Height are its strip, and Line is where its messages begin and end.
-	Y      float64 `json:"y"`
-	Height float64 `json:"height"`
-	Line   float64 `json:"line"`
+// strip is where a lane is: a process, the resource or a server.
+type strip struct{ y, height float64 }
 
-	rows map[string]float64 // the y of what a process believes, by key
-}
-
-// lane begins a lane, with its name and its line.
-func (p *plot) lane(name, kind string, height, line float64) *Lane {
-	p.lanes = append(p.lanes, Lane{Name: name, Kind: kind, Y: p.Height, Height: height, Line: p.Height + line, rows: map[string]float64{}})
-	l := &p.lanes[len(p.lanes)-1]
-	p.Under(func() {
-		if p.wide && len(p.lanes)%2 == 1 {
-			p.Box("strip", 0, l.Y, p.Width, height)
-		}
-		p.Box("lane", p.left(), l.Line-0.5, p.right-p.left(), 1)
-	})
-	if p.wide || kind != "server" {
-		p.Text("n", 0, l.Line+4, name)
-	}
+// lane begins a lane with its name. It returns the y of the lane's line, which is below its top.
+func (p *plot) lane(name, label string, height, below float64) float64 {
+	y := p.Height + below
+	p.lanes[name] = strip{p.Height, height}
+	p.Under(func() { p.Box("lane", left, y-0.5, right-left, 1) })
+	p.Text("n", 0, y+4, label)
 	p.Height += height
-	return l
+	return y
 }
-
-func (p *plot) left() float64 { return p.Axis[0].X }
 
 // bar draws a period, with the longest of the texts that fits.
-func (p *plot) bar(class string, from, until time.Duration, y, h float64, tip, textClass string, texts ...string) {
+func (p *plot) bar(class string, from, until time.Duration, y, h float64, textClass string, texts ...string) {
 	if !p.overlaps(from, until) {
 		return
 	}
 	x1, x2 := p.x(from), p.x(until)
-	p.tip(p.Box(class, x1, y, x2-x1, h), "%s, %s to %s ms", tip, Clock(from), Clock(until))
+	p.Box(class, x1, y, x2-x1, h)
 	for _, text := range texts {
 		if drawing.Wide("n", text) <= x2-x1-6 {
 			p.Text(textClass, x1+4, y+h-3.5, text)
@@ -56,107 +39,60 @@ func (p *plot) bar(class string, from, until time.Duration, y, h float64, tip, t
 	}
 }
 
-// tip is the text under the pointer, on a wide picture.
-func (p *plot) tip(s *drawing.Shape, format string, args ...any) {
-	if p.wide {
-		s.Tip = fmt.Sprintf(format, args...)
-	}
-}
-
-// series is a process's class: with letter b for bars, d for dots, l for lines, o for open dots.
+// series is a process's class: with letter b for bars, d for dots.
 func (p *plot) series(letter, process string) string {
 	return fmt.Sprintf("%s%d", letter, max(0, slices.Index(p.t.Processes, process))%len(drawing.Series))
 }
 
-// process draws what a process believes, when it is stopped and, on a wide picture, on which
-// servers its keys are.
+// process draws what a process believes, in a row for each lock, and when it is stopped.
 func (p *plot) process(name string) {
-	stops := slices.DeleteFunc(slices.Clone(p.t.Spans), func(s Span) bool {
-		return s.Lane != name || !s.traits().Stops || !p.overlaps(s.From, s.Until)
-	})
-	keys := p.t.keysOf(name)
-	stopY, height := p.Height+4, 30+36*float64(max(1, len(keys)))
-	if !p.wide {
-		stopY, height = p.Height+22, 24
-		if len(stops) > 0 {
-			height += 17
-		}
-	}
-	l := p.lane(name, "process", height, 12)
-	for i, key := range keys {
-		if l.rows[key] = l.Y + 4; p.wide {
-			l.rows[key] = l.Y + 24 + 36*float64(i)
-			p.Text("s", 0, l.rows[key]+12, "believes")
-			p.Text("s", 0, l.rows[key]+30, "true on")
-		}
-	}
-	p.beliefs(l)
-	for _, s := range stops {
-		word := s.traits().Short
-		p.bar("wait", s.From, s.Until, stopY, rowHeight, name+" is "+word, "fa", word+" for "+length(s.Until-s.From), word)
-	}
-}
-
-// keysOf lists the keys that a process had or believed to have.
-func (t *Timeline) keysOf(process string) (keys []string) {
-	for _, b := range t.Beliefs {
-		if b.Process == process && !slices.Contains(keys, b.Key) {
+	keys := []string{}
+	for _, b := range p.t.Beliefs {
+		if b.Process == name && p.overlaps(b.At, b.Until) && !slices.Contains(keys, b.Key) {
 			keys = append(keys, b.Key)
 		}
 	}
-	for _, n := range t.Tenures {
-		if n.Process == process && !slices.Contains(keys, n.Key) {
-			keys = append(keys, n.Key)
-		}
+	stops := slices.DeleteFunc(slices.Clone(p.t.Spans), func(s span) bool {
+		return s.Lane != name || !s.Traits().Stops || !p.overlaps(s.From, s.Until)
+	})
+	y, height := p.Height+4, 6+18*float64(max(1, len(keys)))
+	stopY := p.Height + height - 2
+	if len(stops) > 0 {
+		height += 17
 	}
-	return keys
-}
-
-// beliefs draws what a process believes, and a dashed box around what isn't so.
-func (p *plot) beliefs(l *Lane) {
-	for _, s := range p.truth {
-		if p.wide && s.Process == l.Name {
-			p.held(s, l.rows[s.Key]+18)
-		}
-	}
+	p.lane(name, name, height, 12)
 	for _, b := range p.t.Beliefs {
-		if b.Process != l.Name || !p.overlaps(b.From, b.Until) {
-			continue
+		if b.Process == name && p.overlaps(b.At, b.Until) {
+			p.belief(b, len(keys) > 1, y+18*float64(slices.Index(keys, b.Key)))
 		}
-		what, who := "the lock", ""
-		if p.wide {
-			what = b.Key
-		}
-		if b.Goroutine > 0 {
-			who = b.who() + " "
-		}
-		texts := []string{who + "holds " + what, "holds"}
-		if b.Token != 0 {
-			token := ", token " + p.token(b.Token)
-			texts = []string{who + "holds " + what + token, who + "holds" + token, texts[0], texts[1]}
-		}
-		y := l.rows[b.Key]
-		p.bar(p.series("b", l.Name), b.From, b.Until, y, barHeight, b.who()+" believes that it "+strings.TrimPrefix(texts[0], who), "", texts...)
-		if p.wide {
-			y += 18 // the box is around what is true
-		}
-		for _, gap := range p.t.gaps(b, p.truth) {
-			if p.x(gap.until)-p.x(gap.from) > 3 {
-				p.bar("un", gap.from, gap.until, y, barHeight, b.who()+" believes it, but its key isn't on a quorum", "")
-			}
-		}
+	}
+	for _, s := range stops {
+		word := s.Traits().Short
+		p.bar("wait", s.From, s.Until, stopY, rowHeight, "fa", word+" for "+length(s.Until-s.From), word)
 	}
 }
 
-// held draws which servers have a process's key.
-func (p *plot) held(s KeyPeriod, y float64) {
-	class, names := p.series("b", s.Process), strings.Join(s.Servers, " ")
-	texts := []string{fmt.Sprintf("%s (%d of %d)", names, len(s.Servers), len(p.t.Servers)), names}
-	if !s.Quorum {
-		class = p.series("o", s.Process) + " x2"
-		texts = []string{"only " + names + ": no quorum", "only " + names, names}
+// belief draws what a process believes, and a dashed box around what isn't so. Of several locks it
+// names the one.
+func (p *plot) belief(b belief, several bool, y float64) {
+	who, lock, name := "", " the lock", ""
+	if b.Goroutine > 0 {
+		who = b.who() + " "
 	}
-	p.bar(class, s.From, s.Until, y, barHeight, s.Process+"'s "+s.Key+" is on "+names, "", texts...)
+	if several {
+		lock, name = " "+b.Key, " "+b.Key
+	}
+	texts := []string{who + "holds" + lock, "holds" + name, strings.TrimSpace(name)}
+	if b.Token != 0 {
+		token := ", token " + p.token(b.Token)
+		texts = append([]string{texts[0] + token, who + "holds" + name + token}, texts...)
+	}
+	p.bar(p.series("b", b.Process), b.At, b.Until, y, barHeight, "", texts...)
+	for _, gap := range p.t.gaps(b) {
+		if p.x(gap.until)-p.x(gap.from) > 3 {
+			p.bar("un", gap.from, gap.until, y, barHeight, "")
+		}
+	}
 }
 
 // resource draws the operations at the resource.
@@ -167,9 +103,9 @@ func (p *plot) resource() {
 		switch {
 		case !p.shows(a.At):
 			continue
-		case a.Refused:
-			class, text = "ok", fmt.Sprintf("%s's %s is REFUSED", a.who(), a.Op)
-		case a.Op != "write":
+		case a.refused():
+			class, text = "ok", fmt.Sprintf("%s's %s is REFUSED", a.who(), a.Kind)
+		case a.Kind != record.Write:
 			continue
 		case p.broke(a):
 			class = "al"
@@ -180,32 +116,28 @@ func (p *plot) resource() {
 	slices.SortStableFunc(list, func(a, b caption) int { return strings.Compare(rankOf(a.class), rankOf(b.class)) })
 	p.Height += 2
 	p.captions(list, 2)
-	l := p.lane(fault.Resource, "resource", 16, 8)
+	y := p.lane(fault.Resource, fault.Resource, 16, 8)
 	for _, a := range p.t.Accesses {
 		if !p.shows(a.At) {
 			continue
 		}
 		class, size := p.series("d", a.Process), 8.0
 		switch {
-		case a.Refused:
+		case a.refused():
 			class = "dok"
-		case a.Op != "write":
+		case a.Kind != record.Write:
 			size = 5
 		case p.broke(a):
 			class = "dal"
 		}
-		text := a.who() + "'s " + a.Op
-		if a.Refused {
-			text += " is refused"
-		}
-		p.tip(p.Dot(class, p.x(a.At), l.Line, size), "%s ms: %s, version %d", Clock(a.At), text, a.Version)
+		p.Dot(class, p.x(a.At), y, size)
 	}
 }
 
 // broke reports whether an operation was a violation.
 func (p *plot) broke(a access) bool {
-	return slices.ContainsFunc(p.violations(), func(v Violation) bool {
-		return v.At == a.At && (v.Kind == "stale write" || v.Kind == "lost update")
+	return slices.ContainsFunc(p.violations(), func(v event) bool {
+		return v.At == a.At && (v.Violation.Kind == record.StaleWrite || v.Violation.Kind == record.LostUpdate)
 	})
 }
 
@@ -213,60 +145,32 @@ func rankOf(class string) string { return map[string]string{"al": "0", "ok": "1"
 
 // servers draws whose key each server had.
 func (p *plot) servers() {
-	each, high := 10.0, 8.0
-	if p.wide {
-		each, high = 26, barHeight
-	}
+	const each, high = 10.0, 8.0
 	p.Height += 4
 	top := p.Height
 	for _, name := range p.t.Servers {
-		l := p.lane(name, "server", each, each/2)
-		y := l.Line - high/2
+		y := p.lane(name, "", each, each/2) - high/2
 		for _, s := range p.t.Spans {
-			if s.Lane == name && s.traits().Stops {
-				p.bar("wait", s.From, s.Until, y, high, name+": "+s.Kind, "")
+			if s.Lane == name && s.Traits().Stops {
+				p.bar("wait", s.From, s.Until, y, high, "")
 			}
 		}
 		for _, n := range p.t.Tenures {
-			if n.Server != name || n.Until <= n.From {
-				continue
+			if n.Server == name && n.Until > n.From {
+				p.bar(p.series("b", n.Process), n.From, n.Until, y, high, "")
 			}
-			var texts []string
-			if p.wide {
-				texts = []string{n.Process + " has " + n.Key, n.Process}
-			}
-			p.bar(p.series("b", n.Process), n.From, n.Until, y, high, fmt.Sprintf("%s has %s's %s%s", name, n.Process, n.Key, n.endWords()), "", texts...)
 		}
 	}
-	if !p.wide && len(p.t.Servers) > 0 {
-		p.nameServers(top)
+	if len(p.t.Servers) == 0 {
+		return
 	}
-}
-
-// endWords says how a tenure ends.
-func (n Tenure) endWords() string {
-	switch {
-	case n.Open || n.End == "":
-		return " until the end"
-	case n.Taker != "":
-		return ", deleted by " + n.Taker
-	}
-	return ", " + n.End
-}
-
-// nameServers names all servers, whose lanes are too small for names.
-func (p *plot) nameServers(top float64) {
+	// The lanes are too small for names of their own.
 	what, who := "servers", p.t.Servers[0]+" to "+p.t.Servers[len(p.t.Servers)-1]
 	if len(p.t.Servers) == 1 {
 		what, who = "server", p.t.Servers[0]
 	}
-	middle := (top + p.Height) / 2
-	if p.Height-top < 30 {
-		p.Text("n", 0, middle+3, what+" "+strings.TrimSpace(who[:min(1, 8-len(what))]))
-		p.Height = max(p.Height, top+14)
-	} else {
-		p.Text("n", 0, middle-3, what)
-		p.Text("s", 0, middle+11, who)
-	}
+	p.Height = max(p.Height, top+28)
+	p.Text("n", 0, (top+p.Height)/2-3, what)
+	p.Text("s", 0, (top+p.Height)/2+11, who)
 	p.Height += 4
 }

@@ -7,36 +7,41 @@ import (
 	"time"
 )
 
+// manyBeliefs: of more beliefs, a summary tells only those that weren't so.
+const manyBeliefs = 12
+
 // Summary compares beliefs with the truth in a few sentences, and lists the violations. A
 // sentence about an error begins with "!! ".
 func (t *Timeline) Summary() []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	token := t.tokens()
-	truth := t.Truth()
+	if len(t.Beliefs) > manyBeliefs {
+		add("Leases were held %d times.", len(t.Beliefs))
+	}
 	for _, b := range t.Beliefs {
-		what := named(b.Key, b.Token, token)
+		what := named(b.event, token)
 		if b.Token != 0 {
 			what += ","
 		}
-		s := fmt.Sprintf("%s believed that it held %s from %s to %s ms (%s)", b.who(), what, Clock(b.From), Clock(b.Until), cmp.Or(b.End, "the trace ends"))
-		wrong := time.Duration(0)
-		for _, gap := range t.gaps(b, truth) {
+		wrong, without := time.Duration(0), ""
+		for _, gap := range t.gaps(b) {
 			wrong += gap.until - gap.from
+			without = fmt.Sprintf("; for %s of it too few servers had its key", length(wrong))
 		}
-		if wrong > 0 {
-			s += fmt.Sprintf("; for %s of it too few servers had its key", length(wrong))
+		if len(t.Beliefs) > manyBeliefs && wrong == 0 {
+			continue
 		}
-		out = append(out, s+".")
+		add("%s believed that it held %s from %s to %s (%s)%s.", b.who(), what, Clock(b.At), Clock(b.Until), cmp.Or(b.End, "the trace ends"), without)
 	}
-	for _, o := range t.Overlaps() {
-		add("!! %s and %s both believed that they held %s for %s: from %s to %s ms.", o.First, o.Second, o.Key,
-			length(o.Until-o.From), Clock(o.From), Clock(o.Until))
+	for _, o := range t.overlaps() {
+		add("!! %s and %s both believed that they held %s for %s: from %s to %s.", o.first.who(), o.second.who(), o.first.Key,
+			length(o.until-o.from), Clock(o.from), Clock(o.until))
 	}
 	var kinds []string
 	for _, v := range t.Violations {
-		if !slices.Contains(kinds, v.Kind) {
-			kinds = append(kinds, v.Kind)
+		if kind := string(v.Violation.Kind); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
 		}
 	}
 	switch n := len(t.Violations); n {
@@ -48,23 +53,4 @@ func (t *Timeline) Summary() []string {
 		add("!! %d violations: %s.", n, list(kinds))
 	}
 	return out
-}
-
-// gaps returns the periods of a belief in which its holder had no quorum of servers, according
-// to Timeline.Truth.
-func (t *Timeline) gaps(b belief, truth []KeyPeriod) []period {
-	var list []period
-	at := b.From
-	for _, s := range truth { // in the order of time
-		if s.Quorum && s.Process == b.Process && s.Key == b.Key && s.Until > at && s.From < b.Until {
-			if s.From > at {
-				list = append(list, period{at, s.From})
-			}
-			at = max(at, s.Until)
-		}
-	}
-	if b.Until > at {
-		list = append(list, period{at, b.Until})
-	}
-	return list
 }

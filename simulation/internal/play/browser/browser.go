@@ -4,6 +4,7 @@ package browser
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"embed"
@@ -20,6 +21,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/drawing"
@@ -224,27 +226,16 @@ func (f Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	header.Set("Content-Type", typeOf(name))
+	header.Set("Content-Type", cmp.Or(types[path.Ext(name)], "application/octet-stream"))
 	header.Set("Cache-Control", "no-store") // the next start may build another engine
-	header.Set("Content-Length", fmt.Sprint(len(content)))
-	if r.Method == http.MethodGet {
-		_, _ = w.Write(content) // the browser may have left
-	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
-// typeOf returns a file's type, whatever the machine's own table says.
-func typeOf(name string) string {
-	switch path.Ext(name) {
-	case ".html":
-		return "text/html; charset=utf-8"
-	case ".css":
-		return "text/css; charset=utf-8"
-	case ".js":
-		return "text/javascript; charset=utf-8"
-	case ".svg":
-		return "image/svg+xml"
-	case ".gz":
-		return "application/gzip" // not an encoding: the page decompresses it
-	}
-	return "application/octet-stream"
+// types are the content types by extension. Those of the system may be others.
+var types = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
+	".gz":   "application/gzip", // not an encoding: the page decompresses it
 }

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,13 +17,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/internal/play/browser"
@@ -160,7 +157,7 @@ func TestPage(t *testing.T) {
 	c.shows(played(t, play.Setup{Base: "S1", Design: "token-admit", Schedule: simulation.Schedule{}}))
 
 	// Every kind of fault can be added.
-	c.eval(`(async () => { for (const b of document.querySelectorAll("#palette button")) { b.click(); await new Promise((done) => { const w = new MutationObserver(() => { if (!document.querySelector("main").classList.contains("stale")) { w.disconnect(); done() } }); w.observe(document.querySelector("main"), { attributes: true }) }) } })()`)
+	c.eval(`(async () => { for (const o of document.querySelectorAll("#add-kind option")) { document.querySelector("#add-kind").value = o.value; document.querySelector("#add-go").click(); await new Promise((done) => { const w = new MutationObserver(() => { if (!document.querySelector("main").classList.contains("stale")) { w.disconnect(); done() } }); w.observe(document.querySelector("main"), { attributes: true }) }) } })()`)
 	assert.Equal(t, "true", c.eval(`document.querySelector("#error").hidden`), "%s", c.eval(`document.querySelector("#error").textContent`))
 	assert.Equal(t, "19", c.eval(`document.querySelectorAll("#faults li").length`))
 
@@ -180,75 +177,13 @@ func TestPage(t *testing.T) {
 	// What can't be played is said, and what an address names beyond the page is left out.
 	c.eval(`location.hash = "base=S99"`)
 	c.until(`document.querySelector("#error").textContent.includes('no scenario "S99"')`)
-	for _, nowhere := range []string{"tour=10", "chapter=0-nothing", "seed=1e3", "schedule=%5B"} {
+	for _, nowhere := range []string{"tour=11", "chapter=0-nothing", "seed=1e3", "schedule=%5B"} {
 		c.eval(`location.hash = "` + nowhere + `"`)
 		c.shows(played(t, play.Setup{Base: "S1", Design: "default"}))
 		assert.Equal(t, "true", c.eval(`document.querySelector("#tour").hidden && document.querySelector("#chapter").hidden`), nowhere)
 	}
 	c.until(`document.querySelector("#error").textContent.includes("can’t be read")`)
 
-	// Arrow keys go from event to event.
-	before := c.text(`document.querySelector("#moment").textContent`)
-	c.eval(`document.querySelector("#events").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowUp", bubbles: true }))`)
-	assert.NotEqual(t, before, c.text(`document.querySelector("#moment").textContent`))
-	assert.Empty(t, c.problems)
-}
-
-// Faults are moved, stretched and removed on the timeline, with the pointer and with the keyboard.
-func TestDrag(t *testing.T) {
-	t.Parallel() // it waits for the compiler
-	c, base := opened(t)
-	faults := `[{"kind":"pause","at_ns":1004500000,"process":"c1","for_ns":12000000000}]`
-	c.open(base+"#"+url.Values{"base": {"S1"}, "schedule": {faults}}.Encode(), 1400, false)
-
-	// schedule waits for the run of a schedule that fulfils a condition, and returns it.
-	schedule := func(condition string) simulation.Schedule {
-		t.Helper()
-		c.until(`!document.querySelector("main").classList.contains("stale") && ((s) => ` + condition + `)(JSON.parse(new URLSearchParams(location.hash.slice(1)).get("schedule")))`)
-		c.shows(played(t, c.state()))
-		return c.state().Schedule
-	}
-	const grip = `document.querySelector(".grip")`
-	left := func(by float64) func(float64) float64 { return func(x float64) float64 { return x - by } }
-
-	c.pull(grip, left(30))
-	moved := schedule(`s[0].at_ns < 1004500000`)
-	assert.Equal(t, 12*time.Second, moved[0].For)
-	c.pull(`document.querySelector(".grip-end")`, left(60))
-	stretched := schedule(`s[0].for_ns < 12000000000`)
-	assert.Equal(t, moved[0].At, stretched[0].At)
-
-	// Escape ends a drag: the fault is where it was.
-	c.eval(`document.querySelector("#palette").scrollIntoView()`)
-	for _, from := range []string{grip, `document.querySelector("#palette [data-kind=crash]")`} {
-		x, y := c.middle(from)
-		_, lane := c.middle(grip)
-		c.mouse("Pressed", x, y)
-		c.mouse("Moved", x+30, lane)
-		c.mouse("Moved", x+60, lane)
-		c.key("Escape", 0)
-		c.mouse("Moved", x+90, lane)
-		c.mouse("Released", x+90, lane)
-		assert.Equal(t, stretched, schedule(`s[0].for_ns === `+strconv.FormatInt(int64(stretched[0].For), 10)), from)
-	}
-	c.eval(`document.querySelector(".handle").focus()`)
-	c.key("ArrowRight", 0)
-	later := schedule(`s[0].at_ns > ` + strconv.FormatInt(int64(stretched[0].At), 10))
-	const shift = 8
-	c.key("ArrowLeft", shift)
-	shorter := schedule(`s[0].for_ns < ` + strconv.FormatInt(int64(later[0].For), 10))
-	assert.Equal(t, later[0].At, shorter[0].At, "the handle has kept the focus")
-	c.key("Delete", 0)
-	assert.Empty(t, schedule(`s.length === 0`))
-
-	// A new fault comes to the lane and the moment that were clicked.
-	x, y := c.middle(`[...document.querySelectorAll("#timeline text.n")].find((e) => e.textContent === "D")`)
-	c.mouse("Pressed", x+150, y)
-	c.mouse("Released", x+150, y)
-	c.eval(`document.querySelector("#palette [data-kind=hang]").click()`)
-	added := schedule(`s.length === 1`)
-	assert.Equal(t, fault.Hang, added[0].Kind)
-	assert.Equal(t, "D", added[0].Server)
 	assert.Empty(t, c.problems)
 }
 
@@ -257,15 +192,15 @@ func TestOtherLocks(t *testing.T) {
 	t.Parallel() // it waits for the compiler
 	c, base := opened(t)
 	c.open(base+"#base=S4&design=redlock&seed=2", 1400, false)
-	c.eval(`document.querySelector("#all summary").click()`)
-	c.until(`document.querySelectorAll("#others li").length > 5 && [...document.querySelectorAll("#others li")].every((li) => li.className)`)
+	c.eval(`document.querySelector("#all").click()`)
+	c.until(`document.querySelectorAll("#side li").length > 5 && [...document.querySelectorAll("#side li")].every((li) => li.className && li.querySelector("svg"))`)
 	var found [][2]string
-	require.NoError(t, json.Unmarshal([]byte(c.eval(`[...document.querySelectorAll("#others li")].map((li) => [li.children[0].textContent, li.children[1].textContent])`)), &found))
+	require.NoError(t, json.Unmarshal([]byte(c.eval(`[...document.querySelectorAll("#side li")].map((li) => [li.querySelector("button").textContent, li.querySelector("span").textContent])`)), &found))
 	for _, row := range found {
 		assert.Equal(t, play.Found(played(t, play.Setup{Base: "S4", Design: row[0], Seed: 2}).Result), row[1], row[0])
 	}
 	assert.Contains(t, found, [2]string{"monitor", "none"})
-	c.eval(`[...document.querySelectorAll("#others button")].find((b) => b.textContent === "monitor").click()`)
+	c.eval(`[...document.querySelectorAll("#side button")].find((b) => b.textContent === "monitor").click()`)
 	c.until(`document.querySelector("#verdict").textContent === "Nothing is violated" && location.hash.includes("design=monitor")`)
 	assert.Empty(t, c.problems)
 }

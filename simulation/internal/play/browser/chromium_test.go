@@ -169,7 +169,7 @@ func (c *chromium) look(width int, dark bool) {
 		scheme = "dark"
 	}
 	c.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
-	c.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
+	c.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false}, nil)
 }
 
 // open opens an address, at a width in pixels.
@@ -184,37 +184,4 @@ func (c *chromium) open(address string, width int, dark bool) {
 func (c *chromium) set(selector, value string) {
 	c.t.Helper()
 	c.eval(fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event("change")) })()`, selector, value))
-}
-
-// middle is the middle of an element, which an expression names.
-func (c *chromium) middle(element string) (x, y float64) {
-	c.t.Helper()
-	var at struct{ X, Y float64 }
-	require.NoError(c.t, json.Unmarshal([]byte(c.eval(`(() => { const b = (`+element+`).getBoundingClientRect(); return { X: b.x + b.width / 2, Y: b.y + b.height / 2 } })()`)), &at))
-	return at.X, at.Y
-}
-
-// mouse moves the pointer, or presses or releases it.
-func (c *chromium) mouse(kind string, x, y float64) {
-	c.call("Input.dispatchMouseEvent", map[string]any{"type": "mouse" + kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1}, nil)
-}
-
-// pull drags an element to an x position, in some steps.
-func (c *chromium) pull(element string, to func(x float64) float64) {
-	c.t.Helper()
-	c.eval(`(` + element + `).scrollIntoView({ block: "center", inline: "center" })`)
-	x, y := c.middle(element)
-	c.mouse("Pressed", x, y)
-	end := to(x)
-	for i := range 8 {
-		c.mouse("Moved", x+(end-x)*float64(i+1)/8, y)
-	}
-	c.mouse("Released", end, y)
-}
-
-// key presses a key.
-func (c *chromium) key(name string, modifiers int) {
-	for _, kind := range []string{"keyDown", "keyUp"} {
-		c.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": name, "code": name, "modifiers": modifiers}, nil)
-	}
 }

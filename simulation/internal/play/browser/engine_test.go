@@ -27,7 +27,7 @@ func TestEngineAnswersAsNativeCodeDoes(t *testing.T) {
 	}
 	requests := []string{
 		`{"do": "list"}`,
-		`{"do": "run", "base": "S1", "seed": "0", "small": true}`,
+		`{"do": "run", "base": "S1", "seed": "0"}`,
 		`{"do": "run", "base": "S1", "design": "token-admit", "seed": "18446744073709551615"}`,
 		`{"do": "run", "base": "S4", "design": "redlock", "seed": "3"}`,
 		`{"do": "run", "base": "all", "design": "redlock", "seed": "7"}`,

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -91,36 +92,38 @@ func TestChapter(t *testing.T) {
 	assert.Empty(t, c.problems)
 }
 
-// The tour has a length, goes both ways, waits for nothing, and each step shows what it says.
+// The tour has a length, goes both ways, waits for nothing, and each step shows what it says: the text
+// and the whole drawing without scrolling, and no controls before the last step.
 func TestTour(t *testing.T) {
 	t.Parallel() // it waits for the compiler
 	c, base := opened(t)
-	c.open(base, 1400, false)
+	c.open(base, 1280, false)
 	c.until(`document.querySelector("#chapters a")`)
 	c.eval(`document.querySelector("#tour-link").click()`)
 	broken := []bool{}
-	for step := 1; ; step++ {
-		c.until(`document.querySelector("#tour-title").textContent.startsWith("Tour, step ` + strconv.Itoa(step) + ` of 9")`)
+	const last = 10
+	for step := 1; step <= last; step++ {
+		c.until(`document.querySelector("#tour-title").textContent.startsWith("Tour, step ` + strconv.Itoa(step) + ` of ` + strconv.Itoa(last) + `")`)
 		c.shows(played(t, c.state()))
 		broken = append(broken, c.text(`document.querySelector("#verdict").textContent`) != "Nothing is violated")
-		if c.eval(`document.querySelector("#tour-next").hidden`) == "true" {
-			assert.Equal(t, 9, step)
-			break
+		assert.Equal(t, strconv.FormatBool(step < last), c.eval(`document.querySelector("#choice").offsetParent === null`), "the controls of step %d", step)
+		assert.Equal(t, "[true,true]", c.eval(`["#tour", "#timeline svg"].map((e) => { const b = document.querySelector(e).getBoundingClientRect(); return b.top >= 0 && b.bottom <= 800 && b.right <= 1280 })`), "step %d", step)
+		assert.Equal(t, strconv.FormatBool(step == last), c.eval(`document.querySelector("#tour-next").hidden`))
+		if step < last {
+			c.eval(`document.querySelector("#tour-next").click()`)
 		}
-		c.eval(`document.querySelector("#tour-next").click()`)
 	}
-	assert.Equal(t, []bool{false, true, false, false, false, true, false, true, false}, broken)
+	assert.Equal(t, []bool{false, true, false, false, false, true, false, true, false, false}, broken)
 	c.eval(`document.querySelector("#tour-back").click()`)
-	c.until(`document.querySelector("#tour-title").textContent.startsWith("Tour, step 8 of 9")`)
+	c.until(`document.querySelector("#tour-title").textContent.startsWith("Tour, step 9 of 10")`)
 	c.eval(`document.querySelector("#tour-end").click()`)
 	assert.Equal(t, "true", c.eval(`document.querySelector("#tour").hidden`))
 	assert.Equal(t, "S7", c.state().Base, "the run stays")
 	assert.Empty(t, c.problems)
 }
 
-// A fault is dragged from the palette onto a lane: the run breaks while it is there, and is repaired
-// when it leaves. Its kind can be changed.
-func TestPalette(t *testing.T) {
+// A fault is added, gets another kind, and is stretched by the tour's slider.
+func TestFaults(t *testing.T) {
 	t.Parallel() // it waits for the compiler
 	c, base := opened(t)
 	// c1 has the lock on A, B and C, and is cut off from D and E. Only C's clock is right.
@@ -137,31 +140,11 @@ func TestPalette(t *testing.T) {
 	calm := played(t, c.state())
 	require.Empty(t, calm.Result.Kinds())
 	c.shows(calm)
-	c.eval(`document.querySelector("#palette").scrollIntoView()`)
-	fromX, fromY := c.middle(`document.querySelector("#palette [data-kind=step]")`)
-	toX, _ := c.middle(`document.querySelector("#timeline [width='8'].d0")`) // c1's
-	lane := func(name string) (y float64) {
-		t.Helper()
-		_, y = c.middle(`[...document.querySelectorAll("#timeline text.n")].find((e) => e.textContent === "` + name + `")`)
-		return y
-	}
 	const settled = `!document.querySelector("main").classList.contains("stale") && `
-
-	c.mouse("Pressed", fromX, fromY)
-	c.mouse("Moved", fromX, fromY+20)
-	c.mouse("Moved", toX, lane("C"))
-	c.until(settled + `document.querySelectorAll("#timeline .vl").length > 0`) // before the button is released
-	c.mouse("Moved", fromX, fromY)
-	c.until(settled + `document.querySelectorAll("#timeline .vl").length === 0`)
-	c.mouse("Released", fromX, fromY)
-	assert.Equal(t, cuts, c.state().Schedule, "nothing was put anywhere")
-	c.shows(calm)
-
-	c.mouse("Pressed", fromX, fromY)
-	c.mouse("Moved", fromX, fromY+20)
-	c.mouse("Moved", toX, lane("C"))
-	c.mouse("Released", toX, lane("C"))
+	c.eval(`(() => { document.querySelector("#add-kind").value = "step"; document.querySelector("#add-go").click() })()`)
 	c.until(settled + `document.querySelectorAll("#faults li").length === 3`)
+	c.set("[name=who-2]", "C")
+	c.until(settled + `document.querySelectorAll("#timeline .vl").length > 0`)
 	put := c.state()
 	require.Len(t, put.Schedule, 3)
 	assert.Equal(t, fault.Step, put.Schedule[2].Kind)
@@ -176,6 +159,14 @@ func TestPalette(t *testing.T) {
 	assert.Equal(t, "C", hangs.Schedule[2].Server)
 	c.shows(played(t, hangs))
 
+	c.eval(`location.hash = "tour=3"`)
+	c.until(settled + `document.querySelector("#pause-length").textContent === "6 s"`)
+	c.eval(`(() => { const e = document.querySelector("#pause"); e.value = 12; for (const kind of ["input", "change"]) e.dispatchEvent(new Event(kind)) })()`)
+	c.until(settled + `document.querySelector("#pause-length").textContent === "12 s"`)
+	longer := c.state()
+	assert.Equal(t, 12*time.Second, longer.Schedule[0].For)
+	assert.NotEmpty(t, played(t, longer).Result.Kinds())
+	c.shows(played(t, longer))
 	assert.Empty(t, c.problems)
 }
 

@@ -1,7 +1,6 @@
 // The page: what the reader has chosen, and the run that follows from it. The address contains the
 // choice, so that it can be sent.
 import { Engine, Superseded } from "./engine.js";
-import { Drawing } from "./draw.js";
 import { addressOf, chapterNodes, contents, tour } from "./prose.js";
 import { Challenge } from "./challenge.js";
 import { clock, element, parsed } from "./words.js";
@@ -16,20 +15,16 @@ let chapters = [];
 let choice = { base: "S1", design: "default", seed: "0", schedule: null }; // a schedule of null is the scenario's own
 let place = { chapter: "", tour: 0 }; // the chapter's ID, and the step of the tour from 1 on
 let run = null; // the newest answer
-let drawing = null;
-let step = 0; // the selected event
-let spot = null; // the lane and the moment that were clicked last
-let drag = null; // the fault that is dragged, on the timeline or from the palette
 let asking = 0; // the requests that have no answer yet
 let comparing = 0; // the timer after which the other locks are played
-let placed = ""; // what showPlace shows
-let shown = ""; // the scenario and the lock that the timeline shows
+let placed = null; // the chapter that showPlace shows
 
 const ms = 1e6;
 const resource = "resource";
 const ways = [["", "both ways"], ["request", "requests"], ["reply", "replies"]];
 const keeps = [["", "nothing"], ["second", "all but the last second"], ["all", "all"]];
 const compared = ["setpx-cad", "redlock", "default", "token-admit"]; // side by side
+const begin = 1.1e9; // when a new fault begins, in ns: mostly, the first client has the lock
 const operations = ["", "acquire", "extend", "release", "read", "write"];
 
 // readAddress takes the choice from the address. It returns a notice if it can't read the faults.
@@ -69,18 +64,15 @@ function designs() {
   return s ? s.designs : all.designs;
 }
 
-// choose changes the choice and plays it. During a drag only the timeline changes, because browsers
-// limit how often a page may change its address.
+// choose changes the choice and plays it.
 function choose(change) {
   choice = { ...choice, ...change };
   if (!designs().some((d) => d.name === choice.design)) {
     choice.design = designs().some((d) => d.name === "default") ? "default" : designs()[0].name;
   }
   challenge.about(choice);
-  if (!drag) {
-    showChoice();
-    writeAddress();
-  }
+  writeAddress();
+  showChoice();
   return play();
 }
 
@@ -89,12 +81,10 @@ async function play() {
   clearTimeout(comparing);
   asking++;
   try {
-    run = await engine.ask({ do: "run", ...choice, axis: drag?.axis }); // with another axis the timeline couldn't be aimed at
+    run = await engine.ask({ do: "run", ...choice });
     main.classList.remove("stale");
     showError("");
-    showVerdict();
-    if (!drag) showRun();
-    else showDrawing();
+    showRun();
     comparing = setTimeout(compare, 300);
   } catch (error) {
     if (!(error instanceof Superseded)) showError(error.message);
@@ -105,29 +95,22 @@ async function play() {
 
 // compare plays the same faults with the other locks, one after the other. A newer run ends it.
 async function compare() {
-  if (asking || drag) return; // it would supersede that run
-  const [of, list] = [run, designs().filter((d) => scenario() || d.group !== "flaws")];
-  const rows = [];
-  const add = (parent, names, drawn) => {
-    $(parent).replaceChildren(...names.map((name) => {
-      const verdict = element("span", {}, "…");
-      const { group, title: words } = list.find((d) => d.name === name);
-      const title = group ? `${group}: ${words}` : words;
-      const item = element("li", {}, element("button", { type: "button", "aria-pressed": String(name === of.design), title, onclick: () => choose({ design: name }) }, name), ...(drawn ? [element("small", {}, title)] : []), verdict);
-      rows.push({ name, verdict, item, drawn });
-      return item;
-    }));
-  };
-  add("side", compared.filter((name) => list.some((d) => d.name === name)), true);
-  add("others", $("all").open ? list.map((d) => d.name) : [], false);
-  const answers = new Map();
-  for (const { name, verdict, item, drawn } of rows) {
+  if (asking) return; // it would supersede that run
+  const of = run;
+  const list = designs().filter((d) => ($("all").checked ? scenario() || d.group !== "flaws" : compared.includes(d.name)));
+  if (!$("all").checked) list.sort((a, b) => compared.indexOf(a.name) - compared.indexOf(b.name));
+  const rows = list.map(({ name, group, title }) => {
+    const verdict = element("span", {}, "…");
+    const button = element("button", { type: "button", "aria-pressed": String(name === of.design), onclick: () => choose({ design: name }) }, name);
+    return { name, verdict, item: element("li", {}, button, element("small", {}, group ? `${group}: ${title}` : title), verdict) };
+  });
+  $("side").replaceChildren(...rows.map((row) => row.item));
+  for (const { name, verdict, item } of rows) {
     try {
-      if (!answers.has(name)) answers.set(name, await engine.ask({ do: "run", ...choice, design: name, small: true }));
+      const other = name === of.design ? of : await engine.ask({ do: "run", ...choice, design: name });
       if (run !== of) return;
-      const other = answers.get(name);
       verdict.textContent = other.verdict;
-      if (drawn) item.append(parsed(other.picture.svg));
+      item.append(parsed(other.svg));
       item.className = other.verdict === "none" ? "good" : "bad";
     } catch (error) {
       if (error instanceof Superseded) return;
@@ -160,24 +143,23 @@ function showChoice() {
   showPlace();
 }
 
-// showPlace shows the chapter, or the step of the tour.
+// showPlace shows the chapter, or the step of the tour. The address is that of the choice.
 function showPlace() {
-  const key = JSON.stringify([place, { ...choice, schedule: choice.schedule !== null }]);
-  if (key === placed) return;
-  placed = key;
   const chapter = chapters.find((c) => c.id === place.chapter);
-  $("chapters").replaceChildren(...contents(chapters, place.chapter));
-  $("chapter").hidden = !chapter;
-  if (chapter) {
-    $("chapter-title").textContent = chapter.title;
+  if (chapter !== placed) {
+    placed = chapter;
+    $("chapters").replaceChildren(...contents(chapters, place.chapter));
+    $("chapter").hidden = !chapter;
+    $("chapter-title").textContent = chapter?.title ?? "";
     const guarded = (base) => (all.scenarios.find((s) => s.id === base)?.designs ?? all.designs).some((d) => d.name === "token-admit");
-    const focus = document.activeElement?.closest("#chapter-text")?.contains(document.activeElement) && document.activeElement.textContent;
-    $("chapter-text").replaceChildren(...chapterNodes(chapter, choice, guarded));
-    if (focus) [...$("chapter-text").querySelectorAll("a")].find((a) => a.textContent === focus)?.focus({ preventScroll: true });
+    $("chapter-text").replaceChildren(...(chapter ? chapterNodes(chapter, guarded) : []));
   }
+  for (const link of $("chapter-text").querySelectorAll("a.button")) link.ariaCurrent = link.hash === location.hash ? "true" : null;
   const step = tour[place.tour - 1];
+  document.body.classList.toggle("touring", Boolean(step) && !step.free);
   $("tour").hidden = !step;
   if (step) {
+    $("slide").hidden = !step.slide;
     $("tour-title").textContent = `Tour, step ${place.tour} of ${tour.length}: ${step.title}`;
     $("tour-text").textContent = step.text;
     $("tour-back").hidden = place.tour === 1;
@@ -187,14 +169,14 @@ function showPlace() {
   }
 }
 
-function showVerdict() {
+function showRun() {
   $("verdict").textContent = run.verdict === "none" ? "Nothing is violated" : `Violated: ${run.verdict}`;
   $("verdict").className = run.verdict === "none" ? "good" : "bad";
-  $("expected").textContent = run.own ? (run.asExpected ? `As expected: ${run.expected}.` : `Not as expected: ${run.unexpected}`) : "You changed the faults, so no result is expected.";
-}
-
-function showRun() {
+  $("expected").textContent = run.own ? (run.asExpected ? `As expected: ${run.expected}.` : `Not as expected: ${run.unexpected}`) : "These aren’t the scenario’s own faults, so no result is expected.";
+  $("story").hidden = !run.own || !scenario();
   $("steps").replaceChildren(...(scenario()?.steps ?? []).map((text) => element("li", {}, text)));
+  $("timeline").replaceChildren(parsed(run.svg));
+  $("events").replaceChildren(...run.steps.map((s) => element("li", { class: s.alarm ? "alarm" : s.fault ? "fault" : "" }, element("time", {}, clock(s.at)), element("span", {}, s.text))));
   $("command").textContent = `go run ./simulation/cmd/redlocksim ${run.arguments}`;
   $("hash").textContent = run.hash;
   for (const item of $("side").children) { // they show an earlier run; compare will replace them
@@ -202,72 +184,19 @@ function showRun() {
     item.querySelector("span").textContent = "…";
     item.querySelector("svg")?.remove();
   }
-  const left = $("timeline").scrollLeft;
-  showDrawing();
-  $("events").replaceChildren(...run.picture.steps.map((s, i) => element("li", { class: s.alarm ? "alarm" : s.fault ? "fault" : "" },
-    element("button", { type: "button", onclick: () => look(i, true) }, element("time", {}, clock(s.at)), element("span", {}, s.text)))));
+  const pause = run.schedule[0]?.for_ns;
+  if (pause && document.activeElement !== $("pause")) $("pause").value = pause / 1e9;
+  $("pause-length").textContent = pause ? `${pause / 1e9} s` : "";
   showFaults();
-  const same = shown === `${run.base} ${run.design}`;
-  const began = shown.startsWith(`${run.base} `) ? step : 0;
-  shown = `${run.base} ${run.design}`;
-  look(run.picture.first < 0 ? Math.min(began, run.picture.steps.length - 1) : run.picture.first, false);
-  if (same) $("timeline").scrollLeft = left; // what the reader works on stays in view
 }
 
-// showDrawing draws the timeline again. During a drag it shows the faults as they are now, which may be
-// newer than the run.
-function showDrawing() {
-  drawing = new Drawing(run.picture, `Timeline of ${run.base} with ${run.design}, ${run.verdict === "none" ? "no violation" : run.verdict}`, (drag && choice.schedule) ?? run.schedule);
-  const focus = document.activeElement?.closest(".handle")?.dataset.fault;
-  const left = $("timeline").scrollLeft;
-  $("timeline").replaceChildren(drawing.svg);
-  $("timeline").scrollLeft = left;
-  drawing.scrolled($("timeline").scrollLeft);
-  if (focus) drawing.svg.querySelector(`[data-fault="${focus}"]`)?.focus({ preventScroll: true });
-}
-
-// look selects an event: in the list, in the timeline and in the table of servers.
-function look(i, asked) {
-  const steps = run.picture.steps;
-  if (i < 0 || i >= steps.length) return;
-  step = i;
-  const buttons = $("events").querySelectorAll("button");
-  buttons.forEach((b, n) => (n === i ? b.setAttribute("aria-current", "step") : b.removeAttribute("aria-current")));
-  const list = $("events");
-  const item = buttons[i].parentElement;
-  if (item.offsetTop - list.offsetTop < list.scrollTop || item.offsetTop - list.offsetTop + item.offsetHeight > list.scrollTop + list.clientHeight) {
-    list.scrollTop = item.offsetTop - list.offsetTop - list.clientHeight / 3;
-  }
-  if (asked) buttons[i].focus({ preventScroll: true });
-  spot = null;
-  const x = drawing.show(steps[i].at);
-  const box = $("timeline");
-  if (x < box.scrollLeft + 100 || x > box.scrollLeft + box.clientWidth - 40) box.scrollLeft = x - box.clientWidth / 2;
-  showState(steps[i].at);
-}
-
-// showState shows the state and the keys of each server at a moment.
-function showState(at) {
-  const picture = run.picture;
-  $("moment").textContent = clock(at);
-  const within = (s) => s.from <= at && at < s.until;
-  $("state").replaceChildren(...picture.lanes.filter((l) => l.kind === "server").flatMap((lane) => {
-    const troubles = picture.spans.filter((s) => s.lane === lane.name && within(s)).map((s) => s.kind);
-    const keys = picture.keys.filter((k) => k.server === lane.name && within(k));
-    const state = troubles.length ? troubles.join(", ") : "up";
-    const rows = keys.length ? keys.map((k) => [k.key, k.process, k.open ? "after the run’s end" : clock(k.until)]) : [["–", "–", "–"]];
-    return rows.map((row, i) => element("tr", {}, i ? element("td") : element("th", { scope: "row" }, lane.name), element("td", {}, i ? "" : state), ...row.map((text) => element("td", {}, text))));
-  }));
-}
-
-const names = (kind) => run.picture.lanes.filter((l) => l.kind === kind).map((l) => l.name);
 const known = (list, value) => (list.some(([v]) => v === value) ? list : [...list, [value, value]]);
 
 // showFaults shows each fault as a row of fields. The field with the focus keeps it.
 function showFaults() {
   const focus = document.activeElement?.closest("#faults") ? document.activeElement.name : "";
-  const processes = names("process").filter((name) => name !== "witness");
-  $("faults").replaceChildren(...run.schedule.map((fault, i) => faultRow(fault, i, processes, names("server"))));
+  const processes = run.processes.filter((name) => name !== "witness");
+  $("faults").replaceChildren(...run.schedule.map((fault, i) => faultRow(fault, i, processes, run.servers)));
   if (run.schedule.length === 0) $("faults").append(element("li", {}, "None."));
   if (focus) $("faults").querySelector(`[name="${focus}"]`)?.focus({ preventScroll: true });
 }
@@ -336,134 +265,9 @@ function ofKind(name, { at_ns, process, server }) {
   const kind = all.kinds.find((k) => k.kind === name);
   const fault = { ...kind.example, at_ns };
   const onServer = server && server !== resource && !(process && kind.where === "either");
-  if (kind.where === "process" || kind.where === "link" || (kind.where === "either" && !onServer)) fault.process = process || names("process")[0];
-  if (kind.where === "server" || kind.where === "link" || (kind.where === "either" && onServer)) fault.server = onServer || (server && kind.resource) ? server : names("server")[0];
+  if (kind.where === "process" || kind.where === "link" || (kind.where === "either" && !onServer)) fault.process = process || run.processes[0];
+  if (kind.where === "server" || kind.where === "link" || (kind.where === "either" && onServer)) fault.server = onServer || (server && kind.resource) ? server : run.servers[0];
   return fault;
-}
-
-// newFault is a fault of a kind on a lane at a moment.
-function newFault(name, { lane, at }) {
-  const isServer = names("server").includes(lane) || lane === resource;
-  return ofKind(name, { at_ns: Math.round(Math.max(0, at) / 1e4) * 1e4, process: names("process").includes(lane) ? lane : "", server: isServer ? lane : "" });
-}
-
-// add adds a new fault at the lane and the moment that were clicked last, or at the moment of the
-// selected event.
-function add(name) {
-  if (run) choose({ schedule: [...run.schedule, newFault(name, spot ?? { lane: "", at: run.picture.steps[step]?.at ?? 1e9 })] });
-}
-
-// dragged is a schedule with a fault moved or stretched by some pixels. A fault at an operation
-// doesn't move.
-function dragged(schedule, i, pixels, stretch) {
-  const fault = { ...schedule[i] };
-  const from = (drag?.start ?? drawing).begins(fault);
-  if (stretch && fault.for_ns) fault.for_ns = Math.max(1e4, drawing.later(from + fault.for_ns, pixels) - from);
-  else if (!stretch && !fault.nth) fault.at_ns = drawing.later(from, pixels);
-  return schedule.with(i, fault);
-}
-
-// placeOf is the lane and the moment below the pointer, undefined outside the lanes.
-function placeOf(event) {
-  const [box, svg] = [$("timeline").getBoundingClientRect(), drawing.svg.getBoundingClientRect()];
-  const lane = drawing.laneAt(event.clientY - svg.top);
-  if (!lane || event.clientX < box.left || event.clientX > box.right) return undefined;
-  return { lane, at: Math.max(0, drawing.at(event.clientX - svg.left)) };
-}
-
-// press starts to drag a fault, or moves the cursor to the pointer.
-function press(event) {
-  const handle = event.target.closest(".handle");
-  if (!run || event.button !== 0 || drag) return;
-  if (!handle) {
-    const at = placeOf(event);
-    if (!at) return;
-    spot = at;
-    drawing.show(spot.at);
-    showState(spot.at);
-    return;
-  }
-  handle.focus({ preventScroll: true });
-  const scrolled = $("timeline").scrollLeft;
-  drag = { i: Number(handle.dataset.fault), stretch: event.target.classList.contains("grip-end"), from: event.clientX, before: choice.schedule, schedule: run.schedule, axis: run.picture.axis, start: drawing, scrolled, moved: false };
-  $("timeline").setPointerCapture(event.pointerId);
-  event.preventDefault();
-}
-
-function move(event) {
-  if (!drag || drag.kind) return;
-  const by = event.clientX - drag.from + $("timeline").scrollLeft - drag.scrolled;
-  if (Math.abs(by) < 3 && !drag.moved) return;
-  if (drag.schedule[drag.i].nth && !drag.stretch) return;
-  drag.moved = true;
-  choose({ schedule: dragged(drag.schedule, drag.i, by, drag.stretch) });
-  drawing.grips(choice.schedule); // the fault follows the pointer before its run has ended
-}
-
-// drop ends a drag. If it was cancelled, the faults are as before.
-function drop(event) {
-  if (!drag) return;
-  if (drag.kind) return put(event);
-  const { moved, before } = drag;
-  const cancelled = event.type !== "pointerup";
-  drag = null;
-  if (moved) choose(cancelled ? { schedule: before } : {});
-}
-
-// take starts to drag a new fault from the palette. On a touch screen the reader presses the button
-// instead, because dragging scrolls the page.
-function take(event, name) {
-  if (!run || event.button !== 0 || event.pointerType === "touch" || drag) return;
-  delete event.currentTarget.dataset.carried;
-  drag = { kind: name, button: event.currentTarget, from: [event.clientX, event.clientY], before: choice.schedule, schedule: run.schedule, axis: run.picture.axis, moved: false, over: undefined };
-  event.currentTarget.setPointerCapture(event.pointerId);
-}
-
-function carry(event) {
-  if (!drag?.kind) return;
-  drag.moved ||= Math.hypot(event.clientX - drag.from[0], event.clientY - drag.from[1]) > 4;
-  if (!drag.moved) return;
-  document.body.classList.add("carrying");
-  const over = placeOf(event);
-  if (!over && !drag.over) return;
-  drag.over = over;
-  choose({ schedule: over ? [...drag.schedule, newFault(drag.kind, over)] : drag.before });
-  drawing.grips(choice.schedule ?? drag.schedule);
-}
-
-// put ends a drag from the palette. If it ends outside the lanes, no fault is added.
-function put(event) {
-  if (!drag?.kind) return;
-  const { moved, over, before, button } = drag;
-  drag = null;
-  document.body.classList.remove("carrying");
-  if (moved) button.dataset.carried = "yes"; // a click follows
-  if (moved && (over || choice.schedule !== before)) choose(over && event.type === "pointerup" ? {} : { schedule: before });
-}
-
-// escape cancels a drag.
-function escape(event) {
-  if (event.key !== "Escape" || !drag) return;
-  drop(event);
-}
-
-// grip moves, stretches or removes the fault that has the focus.
-function grip(event) {
-  const i = Number(event.target.closest(".handle").dataset.fault);
-  const by = { ArrowRight: 6, ArrowLeft: -6 }[event.key];
-  if (event.key === "Delete" || event.key === "Backspace") choose({ schedule: run.schedule.filter((_, n) => n !== i) });
-  else if (by) choose({ schedule: dragged(run.schedule, i, by, event.shiftKey) });
-  else return;
-  event.preventDefault();
-}
-
-// keys moves from event to event with the arrow keys, in the list and in the timeline.
-function keys(event) {
-  if (event.target.closest(".handle")) return grip(event);
-  const by = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
-  if (!run || !by || event.ctrlKey || event.altKey || event.metaKey) return;
-  event.preventDefault();
-  look(Math.max(0, Math.min(run.picture.steps.length - 1, step + by)), event.currentTarget === $("events"));
 }
 
 // find searches for faults that break the lock, shrinks them, and shows the run.
@@ -507,18 +311,6 @@ async function loadChapters() {
   return response.json();
 }
 
-// paletteItem is the button of a kind of fault. It can be dragged or pressed.
-function paletteItem({ kind, title }) {
-  return element("li", {}, element("button", {
-    type: "button", title, "aria-label": `Add ${kind}: ${title}`, "data-kind": kind,
-    onpointerdown: (event) => take(event, kind), onpointermove: carry, onpointerup: put, onpointercancel: put,
-    onclick: (event) => {
-      if (event.currentTarget.dataset.carried) delete event.currentTarget.dataset.carried;
-      else add(kind);
-    },
-  }, kind));
-}
-
 async function start() {
   const notice = readAddress();
   try {
@@ -530,9 +322,8 @@ async function start() {
   $("base").replaceChildren(
     element("optgroup", { label: "scenarios" }, ...all.scenarios.map((s) => element("option", { value: s.id }, `${s.id}: ${s.title}`))),
     element("optgroup", { label: "random faults" }, ...all.faults.map((f) => element("option", { value: f.name }, `${f.name}: ${f.title}`))));
-  $("palette").replaceChildren(...all.kinds.map(paletteItem));
-  $("challenge-kind").append(...all.kinds.map((k) => element("option", { value: k.kind }, `${k.kind}: ${k.title}`)));
-  for (const id of ["base", "design", "seed", "clear", "challenge-kind", "challenge-most", "challenge-go"]) $(id).disabled = false;
+  for (const id of ["add-kind", "challenge-kind"]) $(id).append(...all.kinds.map((k) => element("option", { value: k.kind }, `${k.kind}: ${k.title}`)));
+  for (const id of ["base", "design", "seed", "add-kind", "add-go", "clear", "challenge-kind", "challenge-most", "challenge-go"]) $(id).disabled = false;
   $("base").onchange = () => {
     place = { chapter: "", tour: 0 };
     choose({ base: $("base").value, schedule: null });
@@ -542,20 +333,22 @@ async function start() {
   $("choice").onsubmit = (event) => event.preventDefault();
   $("reset").onclick = () => choose({ schedule: null });
   $("clear").onclick = () => choose({ schedule: [] });
+  $("add").onsubmit = (event) => {
+    event.preventDefault();
+    if (run) choose({ schedule: [...run.schedule, ofKind($("add-kind").value, { at_ns: begin })] });
+  };
+  $("pause").oninput = () => {
+    choice.schedule = [{ ...run.schedule[0], for_ns: $("pause").valueAsNumber * 1e9 }];
+    play();
+  };
+  $("pause").onchange = () => choose({}); // browsers limit how often a page may change its address
   $("tour-end").onclick = () => {
     place = { chapter: place.chapter, tour: 0 };
     choose({});
   };
-  $("all").ontoggle = () => run && compare();
+  $("all").onchange = () => run && compare();
   $("challenge").onsubmit = find;
   $("challenge-stop").onclick = () => challenge.stop();
-  $("events").onkeydown = keys;
-  $("timeline").onkeydown = keys;
-  document.onkeydown = escape;
-  $("timeline").onscroll = () => drawing?.scrolled($("timeline").scrollLeft);
-  $("timeline").onpointerdown = press;
-  $("timeline").onpointermove = move;
-  $("timeline").onpointerup = $("timeline").onpointercancel = drop;
   window.onhashchange = () => {
     const before = place;
     const notice = readAddress();

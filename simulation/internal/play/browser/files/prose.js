@@ -21,11 +21,8 @@ export function contents(chapters, current) {
 
 // chapterNodes shows a chapter: the argument, the verdict, its runs, and an invitation. guarded says
 // whether a scenario can be played with a resource that checks tokens.
-export function chapterNodes(chapter, choice, guarded) {
-  const link = (run, text) => {
-    const here = choice.base === run.base && choice.design === run.design && choice.seed === run.seed && !choice.schedule;
-    return element("a", { class: "button", href: addressOf(stateOf(chapter, run)), "aria-current": here ? "true" : null }, text);
-  };
+export function chapterNodes(chapter, guarded) {
+  const link = (run, text) => element("a", { class: "button", href: addressOf(stateOf(chapter, run)) }, text);
   const runs = chapter.runs.map((run) => link(run, `${run.base} with ${run.design}`));
   const guard = chapter.runs.find((run) => guarded(run.base));
   const challenge = guard && link({ ...guard, design: "token-admit" }, "Can you break it with the token guard on?");
@@ -45,16 +42,17 @@ export function chapterNodes(chapter, choice, guarded) {
 const pause = (ns) => [{ kind: "pause", process: "c1", op: "write", nth: 1, for_ns: ns }];
 
 // tour is for a first reader: each step is a state of the page, and what to see there. It takes about
-// four minutes.
+// four minutes. In a step with slide the reader can change the length of the pause. The controls are
+// hidden, except in a step that is free.
 export const tour = [
   { title: "A lock that expires", state: { base: "S1", design: "default", schedule: [] },
-    text: "Two clients, c1 and c2, use the same lock, whose key is on five servers, A to E. In a client’s lane, the upper bar shows when the client believes that it holds the lock. The lower bar shows which servers have its key. The large dots in the resource’s lane are writes. Nothing goes wrong here: c2 asks for the lock long after c1 has released it." },
+    text: "Two clients, c1 and c2, use the same lock, whose key is on five servers, A to E. A client’s bar shows when the client believes that it holds the lock. The thin bars below show whose key each server has. The large dots in the resource’s lane are writes. Nothing goes wrong here: c2 asks for the lock long after c1 has released it." },
   { title: "The holder is paused", state: { base: "S1", design: "default" },
     text: "Now c1 stops for 12 seconds, after it has checked its lease and before it writes. Its lease ends, and c2 gets the lock and writes. Then c1 wakes up and overwrites what c2 wrote. A red line shows where a check finds a violation." },
-  { title: "How long is too long?", state: { base: "S1", design: "default", schedule: pause(6e9) },
-    text: "The same pause, but only 6 seconds long. The lease lasts longer than the pause, so nothing is violated. Drag the end of the pause to the right until the lock breaks. Each change starts a new run of the library’s real code. The list below the timeline describes every event in words." },
+  { title: "How long is too long?", slide: true, state: { base: "S1", design: "default", schedule: pause(6e9) },
+    text: "The same pause, but only 6 seconds long. The lease lasts longer than the pause, so nothing is violated. Make the pause longer until the lock breaks. Each change starts a new run of the library’s real code. “Event by event” below describes the run in words." },
   { title: "A token at the resource", state: { base: "S1", design: "token-admit" },
-    text: "12 seconds again, but now each lease has a number, its token. The resource refuses a number smaller than one that it has seen. c1’s late write is refused: the green ring. Look at “Side by side”: one Redis, Redlock and this library without a token check all break, so Redlock isn’t the cause. The token is Kleppmann’s main argument. About the pause, antirez agrees." },
+    text: "12 seconds again, but now each lease has a number, its token. The resource refuses a number smaller than one that it has seen. c1’s late write is refused: the green ring. Look at “Side by side” below: one Redis, Redlock and this library without a token check all break, so Redlock isn’t the cause. The token is Kleppmann’s main argument. About the pause, antirez agrees." },
   { title: "A pause before the replies", state: { base: "S3", design: "default" },
     text: "Kleppmann’s other pause stops c1 while the servers’ replies are in flight. Here antirez is right: after the replies c1 looks at the clock again, sees that too much time has passed, and gives up." },
   { title: "A clock that jumps", state: { base: "S4", design: "redlock" },
@@ -62,7 +60,9 @@ export const tour = [
   { title: "A client can notice", state: { base: "S4", design: "default" },
     text: "The same jump, with this library. Each client compares the servers’ clocks with its own. If a server’s clock has jumped, the client ignores that server’s votes until every lease that the server may have forgotten has expired." },
   { title: "A server that forgets", state: { base: "S7", design: "redlock" },
-    text: "A server crashes and comes back without its data. It votes for c2, although it has voted for c1. Now choose the lock “default”: this library ignores the votes of a server that has just started." },
-  { title: "Now you", state: { base: "S1", design: "token-admit", schedule: [] },
-    text: "No faults, and a resource that checks tokens. Drag faults from the list onto the lanes, and try to break the lock. Or let the page search, in “Challenge” below. There is a fault against which a token doesn’t help, and another lock that survives that fault. The chapters above have the rest of the debate." },
+    text: "A server crashes and comes back without its data. It votes for c2, although it has voted for c1." },
+  { title: "A server that has just started", state: { base: "S7", design: "default" },
+    text: "The same crash, with this library. It ignores the votes of a server that has just started, until every lease that the server may have forgotten has expired." },
+  { title: "Now you", free: true, state: { base: "S1", design: "token-admit", schedule: [] },
+    text: "No faults, and a resource that checks tokens. Add faults, change when they begin and how long they last, and try to break the lock. Or let the page search, in “Challenge” below. There is a fault against which a token doesn’t help, and another lock that survives that fault. The chapters above have the rest of the debate." },
 ];

@@ -1,9 +1,10 @@
 package timeline_test
 
 import (
-	"cmp"
 	"encoding/xml"
 	"io"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,16 +16,15 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// pictures are a small and a wide picture of a run.
-func pictures(tl *timeline.Timeline) (small, wide *drawing.Canvas) {
-	small, wide = &drawing.Canvas{}, &drawing.Canvas{}
-	tl.Small(small, "a <b> & c")
-	tl.Wide(wide, nil)
-	return small, wide
+// drawn is the drawing of a run.
+func drawn(tl *timeline.Timeline, kinds ...string) *drawing.Canvas {
+	var c drawing.Canvas
+	tl.Draw(&c, "a <b> & c", kinds...)
+	return &c
 }
 
-// whole checks a picture: it is well-formed, everything is on it, no text is cut off, and its
-// classes have a style.
+// whole checks a picture: it is well-formed, everything is on it, no text is cut off or on another
+// one, and its classes have a style.
 func whole(t *testing.T, name string, c *drawing.Canvas) string {
 	t.Helper()
 	svg := c.Inline()
@@ -35,17 +35,35 @@ func whole(t *testing.T, name string, c *drawing.Canvas) string {
 		}
 	}
 	assert.Empty(t, c.Outside(), name)
+	for i, a := range c.Shapes {
+		for _, b := range c.Shapes[i+1:] {
+			if a.Text != "" && b.Text != "" && math.Abs(a.Y-b.Y) < 9 {
+				assert.True(t, until(a) <= until(b)-drawing.Wide(b.Class, b.Text) || until(b) <= until(a)-drawing.Wide(a.Class, a.Text), "%s: %q is on %q", name, a.Text, b.Text)
+			}
+		}
+	}
 	for _, wrong := range []string{"NaN", "Inf", "%!"} {
 		assert.NotContains(t, svg, wrong, name)
 	}
-	width := cmp.Or(c.Width, drawing.Width)
 	for _, s := range c.Shapes {
-		assert.True(t, s.X >= 0 && s.X+s.W <= width && s.Y >= 0 && s.Y+s.H <= c.Height, "%s: %+v", name, s)
+		assert.True(t, s.X >= 0 && s.X+s.W <= drawing.Width && s.Y >= 0 && s.Y+s.H <= c.Height, "%s: %+v", name, s)
 		for _, class := range strings.Fields(s.Class) {
 			assert.Contains(t, drawing.Style(), ".rl ."+class, name)
 		}
 	}
 	return svg
+}
+
+// until is where a text ends.
+func until(s drawing.Shape) float64 {
+	classes, wide := strings.Fields(s.Class), drawing.Wide(s.Class, s.Text)
+	switch {
+	case slices.Contains(classes, "e"):
+		return s.X
+	case slices.Contains(classes, "m"):
+		return s.X + wide/2
+	}
+	return s.X + wide
 }
 
 // Runs in which little happens have pictures, too.
@@ -54,8 +72,6 @@ func TestPicturesOfLittle(t *testing.T) {
 		{At: ms, Kind: record.Asked, Process: "c1", Key: key},
 		{At: 2 * ms, Kind: record.Refused, Process: "c1", Key: key, Words: "quorum: lock is taken"},
 	}}} {
-		small, wide := pictures(timeline.Of(log))
-		whole(t, "little", small)
-		whole(t, "little", wide)
+		whole(t, "little", drawn(timeline.Of(log)))
 	}
 }

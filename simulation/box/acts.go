@@ -77,7 +77,7 @@ func (s *stage) acquires(c *client, do verb) error {
 	free, tidy, most := s.free(c), s.tidy(), time.Duration(0)
 	switch do {
 	case waits:
-		most = patience * s.ttl
+		most = s.patience()
 	case gets:
 		most, free = s.ttl/3, true
 	}
@@ -103,6 +103,11 @@ func (s *stage) acquires(c *client, do verb) error {
 		s.judges(WrongReason, a.Why == driver.WhyTaken, "%s was told that the lock is taken, which nobody held; a majority of the servers can't be reached", c.name)
 	}
 	return nil
+}
+
+// patience is for how long a client waits for the lock.
+func (s *stage) patience() time.Duration {
+	return patience*s.ttl + time.Duration(s.box.hello.Distrusts)*time.Millisecond
 }
 
 // asks notes that a client asks for the lock, and returns the event's number.
@@ -167,7 +172,7 @@ func (s *stage) begins(c *client, do verb) error {
 	c.begun = s.asks(c, do)
 	r := driver.Request{Do: driver.DoAcquire, Key: s.key, TTL: s.ttl.Milliseconds()}
 	if do == queues && s.box.can(driver.CanWait) {
-		r.Wait = patience * r.TTL
+		r.Wait = s.patience().Milliseconds()
 	}
 	if err := c.driver.send(r); err != nil {
 		return err
@@ -243,6 +248,7 @@ func (s *stage) says(c *client, a driver.Answer) {
 }
 
 func (s *stage) extends(c *client) error {
+	s.note(c.name, record.Noted, "asks to extend", "")
 	a, err := s.request(c, extends, driver.DoExtend)
 	if err != nil {
 		return err

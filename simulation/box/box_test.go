@@ -185,7 +185,7 @@ func TestLimitsAreToldApart(t *testing.T) {
 	})
 	assert.Equal(t, "pause: never free", r.NotAllowed(), r.Text(false))
 	assert.Equal(t, "pause: stale write, lost update", r.Allowed(), r.Text(false))
-	assert.Contains(t, r.Conclusions()[0], "document's own are pause: never free. Limits of the algorithm")
+	assert.Contains(t, r.Conclusions()[0], "the Redis document's lock keeps: pause: never free. The rest are limits of the algorithm")
 	worst, _ := r.Worst()
 	assert.Equal(t, NeverFree, worst.Kind)
 }
@@ -390,8 +390,8 @@ two holders by restart, in "a title"
     start A
 `, text)
 	assert.Equal(t, []string{
-		"Verdict: <a client>'s own are none: never free. Limits of the algorithm (-allow limits), which the Redis document's lock has, too, are pause: stale write, lost update; restart: two holders.",
-		"Allowed: pause: lost update; restart: two holders. Not allowed: none: never free; pause: stale write.",
+		"Verdict: <a client> breaks promises that the Redis document's lock keeps: without a fault: never free. The rest are limits of the algorithm (-allow limits), which that lock has, too: pause: stale write, lost update; restart: two holders.",
+		"Allowed: pause: lost update; restart: two holders. Not allowed: without a fault: never free; pause: stale write.",
 		"Unknown: hang never struck, so nothing is known of it.",
 		"Skipped: 1 play, because a client did not get its first lock: c1 got nothing.",
 	}, r.Conclusions())
@@ -412,9 +412,34 @@ two holders by restart, in "a title"
 	r.Tallies = r.Tallies[1:3]
 	assert.Equal(t, "Verdict: all that broke are limits of the algorithm (-allow limits), which the Redis document's lock has, too (restart: two holders). Nothing is <a client>'s own.", r.Conclusions()[0])
 	r.Tallies[1].Kinds[0].Limit = false
-	assert.Equal(t, "Verdict: all that broke is <a client>'s own (restart: two holders). The Redis document's lock shows none of it.", r.Conclusions()[0])
+	assert.Equal(t, "Verdict: <a client> breaks promises that the Redis document's lock keeps: restart: two holders.", r.Conclusions()[0])
+	r.Tallies[1].Kinds = nil
+	assert.Equal(t, []string{"Verdict: no promise broke."}, r.Conclusions()[:1])
 	r.Tallies = nil
-	assert.Equal(t, []string{"Verdict: no promise broke."}, r.Conclusions())
+	assert.Equal(t, []string{"Verdict: none, because nothing was played."}, r.Conclusions())
+}
+
+// What a fault's schedules show without their fault stands in the row of the schedules without one, too.
+func TestFoundWithoutAFault(t *testing.T) {
+	bare := Broken{Kind: TwoHolders, Shown: Play{Schedule: Schedule{{Do: waits, Client: "c1"}}}}
+	r := Report{Tallies: []Tally{{Fault: noFault, Plays: 1}, {Fault: "pause", Plays: 1, Kinds: []Broken{bare}}}}
+	r.crossReference()
+	assert.Equal(t, "two holders (see pause)", r.Tallies[0].Words())
+}
+
+// A run or a replay that plays nothing is no pass.
+func TestNothingIsPlayed(t *testing.T) {
+	o := options(t, "")
+	o.Faults = []string{clockFault} // which embedded servers don't have
+	r, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	assert.Zero(t, r.Played())
+	assert.Equal(t, clockFault, r.Unknown())
+	assert.Contains(t, r.Text(false), "Verdict: none, because nothing was played.")
+
+	_, _, err = Replay{Servers: 5, TTL: time.Second}.Play(t.Context(), o, 1)
+	require.ErrorIs(t, err, ErrOptions)
+	assert.ErrorContains(t, err, "no schedule")
 }
 
 // A step that took half a TTL while a lease ran is noted, unless it had to wait.

@@ -88,7 +88,7 @@ func (d *clientProcess) take(line []byte) {
 	if err := json.Unmarshal(line, &a); err != nil {
 		why := "which isn't JSON; logs belong on standard error"
 		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-			why = fmt.Sprintf("in which %q is the wrong type, a %s", wrong.Field, wrong.Value)
+			why = fmt.Sprintf("in which %q is the wrong type, a %s", strings.TrimPrefix(wrong.Field, "Hello."), wrong.Value)
 		}
 		d.breaks(fmt.Sprintf("printed %.80q, %s", line, why))
 		return

@@ -71,8 +71,10 @@ func fits(fault string, v FaultValues) error {
 		return bad(`%s takes no "ms"`, fault)
 	case v.MS == nil && timed:
 		return bad("%s needs a time in the request's body, such as %s", fault, known.Values)
-	case timed && (*v.MS < least || *v.MS > most || *v.MS == 0):
-		return bad("ms is %d, want %d to %d for %s, and not 0", *v.MS, least, most, fault)
+	case timed && (*v.MS < least || *v.MS > most):
+		return bad("ms is %d, want %d to %d for %s", *v.MS, least, most, fault)
+	case timed && *v.MS == 0:
+		return bad("ms is 0, which is no %s", fault)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ type kindTexts struct {
 var kinds = []kindTexts{
 	{
 		TwoHolders,
-		"A client found its lease valid in a check that began after another client had got the lock. If each had asked before the other got it, both found theirs valid.",
+		"A client found its lease valid in a check, or in an extension, that began after another client had got the lock. If each had asked before the other got it, both found theirs valid.",
 		"A client asked for the lock, or got it, while another one held it.",
 	},
 	{
@@ -61,7 +61,7 @@ var kinds = []kindTexts{
 	},
 	{
 		NoProgress,
-		"Nobody held the lock, a majority of the servers worked, and a client didn't get it within four TTLs.",
+		"Nobody held the lock, a majority of the servers worked, and a client didn't get it within four TTLs and the time for which it says that it distrusts servers.",
 		"A client waited for the lock, nobody could renew it, and a majority of the servers worked.",
 	},
 	{

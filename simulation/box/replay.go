@@ -14,6 +14,9 @@ import (
 // Play plays a replay's schedule several times. Its report has the findings of all plays.
 func (r Replay) Play(ctx context.Context, o Options, times int) (report Report, plays []Play, err error) {
 	o.Servers, o.TTL, o.Parallel = r.Servers, r.TTL, 1
+	if len(r.Schedule) == 0 {
+		return report, nil, fmt.Errorf("%w: the replay has no schedule", ErrOptions)
+	}
 	if err := r.Schedule.validate(max(1, min(r.Servers, len(letters)))); err != nil {
 		return report, nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}

@@ -29,6 +29,8 @@ type Report struct {
 	Took       time.Duration `json:"took_ns"`
 	// Reference is what the lock of the Redis document shows.
 	Reference Reference `json:"reference"`
+
+	missing []string // faults that were asked for, and that these servers don't have
 }
 
 // Check is how many plays could have shown a finding of a kind, see Kind.Could, and how many did.
@@ -88,7 +90,11 @@ func (r Report) list(is func(Broken) bool) string {
 		}
 	}
 	for i, fault := range faults {
-		faults[i] = fault + ": " + strings.Join(kinds[fault], ", ")
+		under := fault
+		if fault == noFault {
+			under = "without a fault"
+		}
+		faults[i] = under + ": " + strings.Join(kinds[fault], ", ")
 	}
 	return strings.Join(faults, "; ")
 }
@@ -101,7 +107,7 @@ func (r Report) Allowed() string { return r.list(func(b Broken) bool { return b.
 
 // Unknown lists the faults that never struck, so that nothing is known of them.
 func (r Report) Unknown() string {
-	var all []string
+	all := slices.Clone(r.missing)
 	for _, t := range r.Tallies {
 		if t.Struck == 0 && faultNamed(t.Fault).own != nil {
 			all = append(all, t.Fault)
@@ -115,14 +121,16 @@ func (r Report) Conclusions() (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	own, limit := r.list(func(b Broken) bool { return !b.Limit }), r.list(func(b Broken) bool { return b.Limit })
 	switch {
+	case r.Played() == 0:
+		say("Verdict: none, because nothing was played.")
 	case own == "" && limit == "":
 		say("Verdict: no promise broke.")
 	case own == "":
 		say("Verdict: all that broke are limits of the algorithm (-allow limits), which the Redis document's lock has, too (%s). Nothing is %s's own.", limit, r.Name)
 	case limit == "":
-		say("Verdict: all that broke is %s's own (%s). The Redis document's lock shows none of it.", r.Name, own)
+		say("Verdict: %s breaks promises that the Redis document's lock keeps: %s.", r.Name, own)
 	default:
-		say("Verdict: %s's own are %s. Limits of the algorithm (-allow limits), which the Redis document's lock has, too, are %s.", r.Name, own, limit)
+		say("Verdict: %s breaks promises that the Redis document's lock keeps: %s. The rest are limits of the algorithm (-allow limits), which that lock has, too: %s.", r.Name, own, limit)
 	}
 	if allowed := r.Allowed(); allowed != "" {
 		say("Allowed: %s. Not allowed: %s.", allowed, cmp.Or(r.NotAllowed(), "nothing that was found"))
@@ -186,7 +194,7 @@ func (r Report) Text(histories bool) string {
 			g.history(&b)
 		}
 	}
-	fmt.Fprintf(&b, "\nIn how many of %s a check could have failed: %s\n", count(r.plays(), "play"), r.checks())
+	fmt.Fprintf(&b, "\nIn how many of %s a check could have failed: %s\n", count(r.Played(), "play"), r.checks())
 	for _, sentence := range r.Conclusions() {
 		fmt.Fprintf(&b, "\n%s\n", sentence)
 	}
@@ -202,7 +210,8 @@ func (r Report) checks() string {
 	return strings.Join(all, ", ")
 }
 
-func (r Report) plays() (n int) {
+// Played returns how many schedules were played.
+func (r Report) Played() (n int) {
 	for _, t := range r.Tallies {
 		n += t.Plays
 	}

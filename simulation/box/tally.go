@@ -19,6 +19,8 @@ type Tally struct {
 	Refused int `json:"refused,omitempty"`
 	// Kinds are the kinds of the findings, the worst first.
 	Kinds []Broken `json:"kinds,omitempty"`
+
+	elsewhere []string // of the fault "none": what other faults' schedules show without their fault
 }
 
 // Broken is a kind of finding.
@@ -75,7 +77,7 @@ func (t Tally) Words() string {
 	if t.Refused > 0 {
 		all = append(all, fmt.Sprintf("late writes refused by token (%d)", t.Refused))
 	}
-	return cmp.Or(strings.Join(all, ", "), "-")
+	return cmp.Or(strings.Join(append(all, t.elsewhere...), ", "), "-")
 }
 
 // Whose says whether it is the client's own.

@@ -46,6 +46,9 @@ type Hello struct {
 	Version string   `json:"version,omitempty"`
 	Servers string   `json:"servers,omitempty"`
 	Can     []string `json:"can,omitempty"`
+	// Distrusts is for how many milliseconds beyond a lease's length the client ignores a server that came back,
+	// as its documentation says: 0 to a minute. Whoever waits for the lock is given as much longer.
+	Distrusts int64 `json:"distrusts,omitempty"`
 }
 
 // Answer is a line that a driver writes to its standard output. A line with an Event and no ID
@@ -93,6 +96,8 @@ func (h Hello) Validate() error {
 		return errors.New(`answered hello without a "name"`)
 	case h.Servers != OneServer && h.Servers != ManyServers:
 		return fmt.Errorf(`answered hello with "servers":%q, want "one" or "many"`, h.Servers)
+	case h.Distrusts < 0 || h.Distrusts > 60_000:
+		return fmt.Errorf(`answered hello with "distrusts":%d, want 0 to 60000 ms`, h.Distrusts)
 	}
 	for _, can := range h.Can {
 		switch can {

@@ -17,10 +17,20 @@ func redlockDriver() driver.Driver {
 	return driver.Driver{
 		Hello: driver.Hello{
 			Name: "redlock (this library)", Version: version("github.com/redquorum/redlock"), Servers: "many",
-			Can: []string{"extend", "token", "wait", "tell"},
+			Can: []string{"extend", "token", "wait", "tell"}, Distrusts: distrusts(),
 		},
 		Open: openRedlock,
 	}
+}
+
+// distrusts is by how much MaxTTL is longer than the TTL, see openRedlock. No server is asked.
+func distrusts() int64 {
+	one, err := instance.Open("redis://127.0.0.1", instance.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer one.Close()
+	return one.ConnLife().Milliseconds()
 }
 
 // openRedlock opens the servers as a program does, with the defaults. It names them by their places, because

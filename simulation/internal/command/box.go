@@ -32,8 +32,8 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	flags.Usage = func() {
 		fmt.Fprintf(flags.Output(), "usage: redlocksim box [flags] -- COMMAND\n"+
 			"COMMAND starts a driver for a lock client: docs/reference/driver.md has its protocol.\n"+
-			"The exit code is 1 if there are findings that are not allowed, 2 if nothing could be played, and 3 if a fault\n"+
-			"never struck, so that nothing is known of it.\n")
+			"The exit code is 1 if there are findings that are not allowed, 2 if nothing could be played, 3 if a fault\n"+
+			"never struck, so that nothing is known of it, and 130 if it was interrupted.\n")
 		flags.PrintDefaults()
 	}
 	list := func(all *[]string) func(string) error {
@@ -113,11 +113,12 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 			fmt.Fprintln(stderr, text)
 		}
 	}
-	r, err := f.report(ctx)
-	if err != nil {
-		return err
+	r, ended := f.report(ctx)
+	if ended != nil && r.Played() == 0 {
+		return ended
 	}
 	p.clear()
+	var err error
 	if f.format == "json" {
 		err = writeJSON(stdout, r)
 	} else {
@@ -135,6 +136,12 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 		if err := create(f.save, func(w io.Writer) error { return writeJSON(w, worst) }); err != nil {
 			return err
 		}
+	}
+	switch {
+	case ended != nil: // the report has what was played before
+		return ended
+	case r.Played() == 0:
+		return usageError{errors.New("nothing was played: these servers have none of the faults, or the client got no lock")}
 	}
 	if found := r.NotAllowed(); found != "" {
 		return fmt.Errorf("%s: findings that are not allowed: %s", r.Name, found)

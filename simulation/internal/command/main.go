@@ -25,6 +25,8 @@ const (
 	exitFail    = 1
 	exitUsage   = 2
 	exitUnknown = 3 // nothing failed, but part of it was not tested
+
+	exitInterrupted = 130 // as of a program that SIGINT ended
 )
 
 // command is one subcommand.
@@ -46,6 +48,9 @@ func (e usageError) Unwrap() error { return e.error }
 
 // unknownError is what could not be tested.
 type unknownError struct{ error }
+
+// errInterrupted is the error of a command that Ctrl-C ended.
+var errInterrupted = errors.New("interrupted; everything that was started has ended, and nothing is left behind")
 
 var commands = []command{
 	{"list", "all scenarios, designs and faults, or one of them in full", runList},
@@ -123,6 +128,9 @@ func execute(ctx context.Context, c command, args []string, stdout, stderr io.Wr
 	case errors.As(err, &wrong):
 		fmt.Fprintf(stderr, "%s: %s\n", name, says)
 		return exitUsage
+	case errors.Is(err, errInterrupted):
+		fmt.Fprintf(stderr, "%s: %s\n", name, says)
+		return exitInterrupted
 	case errors.As(err, &unknown):
 		fmt.Fprintf(stderr, "%s: %s\n", name, says)
 		return exitUnknown
@@ -172,7 +180,7 @@ func parseWith(flags *flag.FlagSet, args []string, what string, stderr io.Writer
 // interrupted returns a readable error for Ctrl-C.
 func interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
-		return errors.New("interrupted; everything that was started has ended, and nothing is left behind")
+		return errInterrupted
 	}
 	return err
 }

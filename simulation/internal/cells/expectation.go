@@ -23,19 +23,18 @@ type Expectation struct {
 	Why    string
 }
 
-// Often is "never", "rarely" or "surely".
-func (e Expectation) Often() string {
+// String says how many runs are expected to break the lock, and why. It is about many runs, not
+// about the one that it may stand beside.
+func (e Expectation) String() string {
+	how := "some runs break this lock"
 	switch {
 	case !e.Broken:
-		return "never"
+		how = "no run should break this lock"
 	case e.Within == 0:
-		return "rarely"
+		how = "few runs break this lock"
 	}
-	return "surely"
+	return how + ", because " + e.Why
 }
-
-// String says what is expected, and why.
-func (e Expectation) String() string { return fmt.Sprintf("%s, because %s", e.Often(), e.Why) }
 
 // Check says which violation of what a design promises was not expected in a run.
 func (e Expectation) Check(r simulation.Result, d designs.Design) error {

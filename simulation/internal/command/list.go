@@ -91,10 +91,10 @@ func printFault(w io.Writer, f cells.Fault) {
 	if len(f.Needs) > 0 {
 		paragraph(w, "a 0 shows nothing without: ", strings.Join(f.Needs, "; "))
 	}
-	fmt.Fprintln(w, "\nviolations are expected:")
+	fmt.Fprintln(w, "\nexpected:")
 	for _, d := range designs.All() {
 		if want, ok := cells.ExpectationOf(f.Name, d.Name); ok {
-			paragraph(w, fmt.Sprintf("  %-17s ", d.Name), fmt.Sprintf("%v: %s", want.Often(), want.Why))
+			paragraph(w, fmt.Sprintf("  %-17s ", d.Name), want.String())
 		}
 	}
 }

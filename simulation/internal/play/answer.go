@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
@@ -124,6 +126,40 @@ type runAnswer struct {
 	Servers   []string        `json:"servers"`
 	SVG       string          `json:"svg"`
 	Steps     []timeline.Step `json:"steps"`
+	// Legend explains the drawing's signs and the violations. Nobody: no process got a lock.
+	Legend []string `json:"legend"`
+	Nobody bool     `json:"nobody"`
+	// Begin is a moment at which a fault hits a holder: soon after the first lease was granted.
+	Begin time.Duration `json:"begin"`
+	// Idle are the indices of the faults without which the run is the same. They are looked for
+	// only in short schedules that aren't the base's own.
+	Idle []int `json:"idle"`
+}
+
+// mostTried is the number of faults up to which each is tried without, because each takes another run.
+const mostTried = 8
+
+// idle returns the faults of a schedule without which a run is the same.
+func (s Setup) idle(of *timeline.Timeline) (list []int, err error) {
+	list = []int{}
+	if len(s.Schedule) > mostTried {
+		return list, nil
+	}
+	happened := func(tl *timeline.Timeline) []timeline.Step {
+		return slices.DeleteFunc(tl.Story(), func(s timeline.Step) bool { return s.Fault })
+	}
+	whole, schedule := happened(of), s.Schedule
+	for i := range schedule {
+		s.Schedule = slices.Delete(slices.Clone(schedule), i, i+1)
+		run, err := Play(s)
+		if err != nil {
+			return nil, err
+		}
+		if slices.EqualFunc(whole, happened(timeline.Of(run.Result.Log)), func(a, b timeline.Step) bool { return a.At == b.At && a.Text == b.Text }) {
+			list = append(list, i)
+		}
+	}
+	return list, nil
 }
 
 // schedule reads the schedule. It is nil without one.
@@ -147,13 +183,17 @@ func (r request) run() (runAnswer, error) {
 	setup.Base, setup.Design = run.Name, run.Design.Name
 	tl := timeline.Of(run.Result.Log)
 	c := drawing.Canvas{Title: run.Name + ": " + run.Title + ", with " + run.Design.Name}
-	tl.Draw(&c, "")
+	legend := tl.Draw(&c, "")
 	a := runAnswer{
 		Base: run.Name, Design: run.Design.Name, Seed: run.Seed,
 		Schedule: append(simulation.Schedule{}, run.Schedule...), Own: setup.Schedule == nil,
 		Expected: run.Expected, AsExpected: run.Unexpected == nil, Verdict: Found(run.Result),
 		Hash: run.Result.Log.Digest(), Processes: append([]string{}, tl.Processes...), Servers: append([]string{}, tl.Servers...),
 		SVG: c.Inline(), Steps: append([]timeline.Step{}, tl.Story()...),
+		Legend: append([]string{}, legend...), Nobody: len(tl.Beliefs) == 0, Begin: tl.Held(),
+	}
+	if a.Idle, err = setup.idle(tl); err != nil {
+		return a, err
 	}
 	if run.Unexpected != nil {
 		a.Unexpected = run.Unexpected.Error()

@@ -16,6 +16,8 @@ const (
 	right     = drawing.Width - 8 // the axis's end
 	rowHeight = 15.0              // of a line of text
 	barHeight = 16.0
+	// thinHeight is that of a server's bar, and the sizes are those of dots.
+	thinHeight, writeSize, readSize = 8.0, 8.0, 5.0
 	// titleLetters is how many letters of a title fit into a line.
 	titleLetters = 44
 
@@ -37,8 +39,9 @@ type plot struct {
 
 // Draw draws the run below what the picture has, and below a title: which processes believed that
 // they held the lock or were stopped, whose key the servers had, what reached the resource, the faults
-// and the violations. With kinds of violations, it shows only those.
-func (t *Timeline) Draw(c *drawing.Canvas, title string, kinds ...string) {
+// and the violations. With kinds of violations, it shows only those. It returns sentences that explain
+// what is drawn.
+func (t *Timeline) Draw(c *drawing.Canvas, title string, kinds ...string) (legend []string) {
 	p := &plot{Canvas: c, t: t, about: kinds, token: t.tokens(), lanes: map[string]strip{}}
 	moments := t.moments()
 	from, until := p.window(moments)
@@ -70,6 +73,7 @@ func (t *Timeline) Draw(c *drawing.Canvas, title string, kinds ...string) {
 	bottom := p.Height
 	p.ticks()
 	p.Under(func() { p.across(top, bottom, faults) })
+	return p.legend()
 }
 
 // moments returns every time that is drawn.

@@ -121,12 +121,12 @@ func (p *plot) resource() {
 		if !p.shows(a.At) {
 			continue
 		}
-		class, size := p.series("d", a.Process), 8.0
+		class, size := p.series("d", a.Process), writeSize
 		switch {
 		case a.refused():
 			class = "dok"
 		case a.Kind != record.Write:
-			size = 5
+			size = readSize
 		case p.broke(a):
 			class = "dal"
 		}
@@ -145,7 +145,7 @@ func rankOf(class string) string { return map[string]string{"al": "0", "ok": "1"
 
 // servers draws whose key each server had.
 func (p *plot) servers() {
-	const each, high = 10.0, 8.0
+	const each, high = 10.0, thinHeight
 	p.Height += 4
 	top := p.Height
 	for _, name := range p.t.Servers {

@@ -194,6 +194,17 @@ func tail(token fencing.Token, digits int) string {
 	return "…" + s[len(s)-digits:]
 }
 
+// Held is a moment at which a process holds a lock: soon after the first lease was granted, or soon after
+// most scenarios begin if none was.
+func (t *Timeline) Held() time.Duration {
+	const soon, begin = 100 * time.Millisecond, time.Second
+	if len(t.Beliefs) == 0 {
+		return begin + soon
+	}
+	first := t.Beliefs[0]
+	return first.At + min(soon, (first.Until-first.At)/2)
+}
+
 // watching reports whether a message only monitors a server and concerns no lock.
 func (m message) watching() bool {
 	return slices.Contains([]string{"probe", "tick", "time", "ping"}, m.Op)

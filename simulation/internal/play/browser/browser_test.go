@@ -176,7 +176,7 @@ func TestPage(t *testing.T) {
 
 	// What can't be played is said, and what an address names beyond the page is left out.
 	c.eval(`location.hash = "base=S99"`)
-	c.until(`document.querySelector("#error").textContent.includes('no scenario "S99"')`)
+	c.until(`document.querySelector("#error").textContent.startsWith("There is no scenario “S99”. Choose one from the list.")`)
 	for _, nowhere := range []string{"tour=11", "chapter=0-nothing", "seed=1e3", "schedule=%5B"} {
 		c.eval(`location.hash = "` + nowhere + `"`)
 		c.shows(played(t, play.Setup{Base: "S1", Design: "default"}))
@@ -200,7 +200,8 @@ func TestOtherLocks(t *testing.T) {
 		assert.Equal(t, play.Found(played(t, play.Setup{Base: "S4", Design: row[0], Seed: 2}).Result), row[1], row[0])
 	}
 	assert.Contains(t, found, [2]string{"monitor", "none"})
-	c.eval(`[...document.querySelectorAll("#side button")].find((b) => b.textContent === "monitor").click()`)
-	c.until(`document.querySelector("#verdict").textContent === "Nothing is violated" && location.hash.includes("design=monitor")`)
+	c.eval(`(() => { const b = [...document.querySelectorAll("#side button")].find((b) => b.textContent === "monitor"); b.focus(); b.click() })()`)
+	c.until(`document.querySelector("#verdict").textContent === "Nothing went wrong" && location.hash.includes("design=monitor") && document.querySelector("#side [aria-pressed=true]").textContent === "monitor"`)
+	assert.Equal(t, `"monitor"`, c.eval(`document.activeElement.textContent`), "the focus stays")
 	assert.Empty(t, c.problems)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -34,6 +35,9 @@ type ChapterRun struct {
 	Seed   string `json:"seed"`
 }
 
+// below follows what a section announces with a colon: a command, whose run the page plays below the text.
+const below = "see “Play” below."
+
 // ErrDebate is wrapped by the error for a text without the form of docs/debate.md.
 var ErrDebate = errors.New("browser: " + debate + " can't be read")
 
@@ -42,8 +46,9 @@ var (
 	heading     = regexp.MustCompile(`(?m)^## (.+)\n`)
 	notAnchor   = regexp.MustCompile(`[^a-z0-9 -]`)
 	chapterRun  = regexp.MustCompile(`redlocksim run (\S+) -design (\S+)(?: -seed (\d+))?`)
+	docs        = "https://" + library + "/blob/main/docs/"
 	notProse    = regexp.MustCompile("(?m)^(?:```|\\||<|!\\[|#+ )")
-	inline      = regexp.MustCompile("\\*\\*(.+?)\\*\\*|\\*(.+?)\\*|`([^`]+)`|\\[([^\\]]+)\\]\\(([^)]+)\\)")
+	inline      = regexp.MustCompile("\\*\\*(.+?)\\*\\*|\\*(.+?)\\*|`([^`]+)`|\\[([^\\]]+)\\]\\(([^)]+)\\)|\\b([SX][0-9]+[a-z]?)\\b|\\bargument ([0-9])\\b")
 )
 
 // Chapters reads the arguments from the text of docs/debate.md: those of its table of contents, in
@@ -61,9 +66,13 @@ func Chapters(text string) ([]Chapter, error) {
 		sections[anchor(text[m[2]:m[3]])] = text[m[1]:end]
 	}
 	var all []Chapter
+	ids := []string{}
+	for _, row := range contentsRow.FindAllStringSubmatch(text, -1) {
+		ids = append(ids, row[2])
+	}
 	for _, row := range contentsRow.FindAllStringSubmatch(text, -1) {
 		c := Chapter{ID: row[2], Title: row[1], Right: row[3]}
-		c.read(sections[c.ID])
+		c.read(sections[c.ID], ids)
 		if c.Claims == "" || c.Verdict == "" || len(c.Runs) == 0 {
 			return nil, fmt.Errorf("%w: section #%s has claims of %d letters, a verdict of %d and %d runs, want some of each", ErrDebate, c.ID, len(c.Claims), len(c.Verdict), len(c.Runs))
 		}
@@ -93,7 +102,7 @@ func anchor(title string) string {
 	return strings.ReplaceAll(notAnchor.ReplaceAllString(strings.ToLower(title), ""), " ", "-")
 }
 
-func (c *Chapter) read(section string) {
+func (c *Chapter) read(section string, ids []string) {
 	for _, m := range chapterRun.FindAllStringSubmatch(section, -1) {
 		run := ChapterRun{Base: m[1], Design: m[2], Seed: "0"}
 		if m[3] != "" {
@@ -114,18 +123,37 @@ func (c *Chapter) read(section string) {
 			return
 		case !prose:
 			inClaims = false
+			if announced, ok := strings.CutSuffix(c.Claims, ":</p>"); ok {
+				c.Claims = announced + ": " + below + "</p>"
+			}
 		case verdict || inVerdict:
 			inVerdict = true
-			c.Verdict += htmlOf(paragraph)
+			c.Verdict += c.htmlOf(paragraph, ids)
 		case inClaims:
-			c.Claims += htmlOf(paragraph)
+			c.Claims += c.htmlOf(paragraph, ids)
 		}
 	}
 }
 
-// htmlOf makes HTML of a paragraph or of a list. Of a link inside the documentation only the text is
-// kept, because the page is also where the documentation isn't.
-func htmlOf(text string) string {
+// addressOf is the address to which a link leads: a scenario or a chapter of the page, of those with these
+// IDs, or the documentation on the web, because the page is also where its files aren't.
+func (c *Chapter) addressOf(link string, ids []string) string {
+	file, section, _ := strings.Cut(link, "#")
+	switch {
+	case strings.HasPrefix(link, "http"):
+		return link
+	case file == "reference/scenarios.md" && section != "":
+		return "#chapter=" + c.ID + "&amp;base=" + strings.ToUpper(section[:1]) + section[1:]
+	case file == "" && slices.Contains(ids, section):
+		return "#chapter=" + section
+	case file == "":
+		return docs + path.Base(debate) + link
+	}
+	return docs + link
+}
+
+// htmlOf makes HTML of a paragraph or of a list.
+func (c *Chapter) htmlOf(text string, ids []string) string {
 	text = html.EscapeString(strings.TrimSpace(text))
 	if text == "" {
 		return ""
@@ -143,10 +171,16 @@ func htmlOf(text string) string {
 			return "<em>" + m[2] + "</em>"
 		case m[3] != "":
 			return "<code>" + m[3] + "</code>"
-		case strings.HasPrefix(m[5], "http"):
-			return `<a href="` + m[5] + `" rel="noreferrer">` + m[4] + "</a>"
+		case m[6] != "":
+			m[4], m[5] = m[6], "reference/scenarios.md#"+m[6]
+		case m[7] != "":
+			at := slices.IndexFunc(ids, func(id string) bool { return strings.HasPrefix(id, m[7]+"-") })
+			if at < 0 {
+				return found
+			}
+			m[4], m[5] = found, "#"+ids[at]
 		}
-		return m[4]
+		return `<a href="` + c.addressOf(m[5], ids) + `" rel="noreferrer">` + m[4] + "</a>"
 	})
 	if list {
 		return "<ul><li>" + text + "</li></ul>"

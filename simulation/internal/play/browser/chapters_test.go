@@ -4,6 +4,7 @@ import (
 	"html"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/internal/play/browser"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
 func debate(t *testing.T) string {
@@ -41,7 +43,19 @@ func TestChapters(t *testing.T) {
 	for _, c := range chapters {
 		assert.True(t, strings.HasPrefix(plain(c.Verdict)[0], "Verdict: "), c.ID)
 		assert.Contains(t, c.Verdict, "<em>What would change this verdict:</em>", c.ID)
+		for _, link := range regexp.MustCompile(`href="#chapter=([^"&]+)(?:&amp;base=(\w+))?"`).FindAllStringSubmatch(c.Claims+c.Verdict, -1) {
+			assert.True(t, slices.ContainsFunc(chapters, func(c browser.Chapter) bool { return c.ID == link[1] }), link[0])
+			if link[2] != "" {
+				_, err := scenarios.ByID(link[2])
+				require.NoError(t, err)
+			}
+		}
+		for _, file := range regexp.MustCompile(`blob/main/(docs/[^"#]+)`).FindAllStringSubmatch(c.Claims+c.Verdict, -1) {
+			assert.FileExists(t, "../../../../"+file[1])
+		}
+		assert.NotRegexp(t, `:</p>(?:$|<p>)`, c.Claims, "it announces nothing")
 		for _, paragraph := range append(plain(c.Claims), plain(c.Verdict)...) {
+			paragraph = strings.TrimSuffix(paragraph, " see “Play” below.")
 			assert.NotRegexp(t, "[*`\\[\\]]|^- ", paragraph)
 			assert.True(t, strings.Contains(bare, paragraph), "%s: the debate doesn't say %s", c.ID, paragraph)
 		}
@@ -55,6 +69,10 @@ func TestChapters(t *testing.T) {
 	assert.True(t, strings.HasPrefix(chapters[1].Claims, `<p><em>Kleppmann, &#34;Protecting a resource with a lock&#34;:</em>`), chapters[1].Claims)
 	assert.Contains(t, chapters[1].Verdict, `</p><ul><li><em>ZooKeeper.</em>`)
 	assert.Contains(t, chapters[1].Verdict, `<a href="https://fpj.systems/`)
+	assert.Contains(t, chapters[0].Claims, "during a failure: see “Play” below.</p>")
+	assert.Contains(t, chapters[0].Claims+chapters[0].Verdict, `<a href="#chapter=1-a-holder-is-paused" rel="noreferrer">argument 1</a>`)
+	assert.Contains(t, chapters[2].Verdict, `(<a href="#chapter=2-redlock-has-no-fencing-tokens&amp;base=S22" rel="noreferrer">S22</a>)`)
+	assert.Contains(t, chapters[5].Claims, `docs/settings.md#choose-the-drift-allowance`)
 	assert.Equal(t, []browser.ChapterRun{{"S4", "redlock", "1"}, {"S4", "monitor", "1"}}, chapters[4].Runs)
 	assert.Len(t, plain(chapters[5].Claims), 3, "what follows the run isn't what they say")
 	assert.Equal(t, []browser.ChapterRun{{"S7", "redlock", "0"}, {"S7", "default", "0"}}, chapters[6].Runs)

@@ -39,11 +39,11 @@ func played(t *testing.T, setup play.Setup) play.Run {
 func (c *chromium) shows(run play.Run) {
 	c.t.Helper()
 	c.until(`document.querySelector("#hash").textContent === "` + run.Result.Log.Digest() + `" && !document.querySelector("main").classList.contains("stale")`)
-	want := "Nothing is violated"
+	want := "Nothing went wrong"
 	if found := play.Found(run.Result); found != "none" {
 		want = "Violated: " + found
 	}
-	assert.Equal(c.t, want, c.text(`document.querySelector("#verdict").textContent`))
+	assert.Equal(c.t, want, strings.TrimSuffix(c.text(`document.querySelector("#verdict").textContent`), "; nobody got the lock"))
 }
 
 // state is the run that the page's address names.
@@ -105,7 +105,7 @@ func TestTour(t *testing.T) {
 	for step := 1; step <= last; step++ {
 		c.until(`document.querySelector("#tour-title").textContent.startsWith("Tour, step ` + strconv.Itoa(step) + ` of ` + strconv.Itoa(last) + `")`)
 		c.shows(played(t, c.state()))
-		broken = append(broken, c.text(`document.querySelector("#verdict").textContent`) != "Nothing is violated")
+		broken = append(broken, c.text(`document.querySelector("#verdict").textContent`) != "Nothing went wrong")
 		assert.Equal(t, strconv.FormatBool(step < last), c.eval(`document.querySelector("#choice").offsetParent === null`), "the controls of step %d", step)
 		assert.Equal(t, "[true,true]", c.eval(`["#tour", "#timeline svg"].map((e) => { const b = document.querySelector(e).getBoundingClientRect(); return b.top >= 0 && b.bottom <= 800 && b.right <= 1280 })`), "step %d", step)
 		assert.Equal(t, strconv.FormatBool(step == last), c.eval(`document.querySelector("#tour-next").hidden`))
@@ -114,11 +114,21 @@ func TestTour(t *testing.T) {
 		}
 	}
 	assert.Equal(t, []bool{false, true, false, false, false, true, false, true, false, false}, broken)
+	// The reader breaks the lock with one fault as it is added.
+	c.eval(`(() => { document.querySelector("#add-kind").value = "pause"; document.querySelector("#add-go").click() })()`)
+	c.until(`document.querySelector("#verdict").className === "bad"`)
+	assert.Contains(t, played(t, c.state()).Result.Kinds(), record.TwoHolders)
+	c.shows(played(t, c.state()))
+	assert.Contains(t, c.text(`document.querySelector("#legend").textContent`), "“two holders”: c1 acted after c2 had got the lock.")
+	assert.Equal(t, "null", c.eval(`document.querySelector("#faults em")`))
+	c.set("[name=nth-0]", "9")
+	c.until(`document.querySelector("#faults em")?.textContent.startsWith("This fault had no effect")`)
 	c.eval(`document.querySelector("#tour-back").click()`)
 	c.until(`document.querySelector("#tour-title").textContent.startsWith("Tour, step 9 of 10")`)
 	c.eval(`document.querySelector("#tour-end").click()`)
 	assert.Equal(t, "true", c.eval(`document.querySelector("#tour").hidden`))
 	assert.Equal(t, "S7", c.state().Base, "the run stays")
+	assert.Equal(t, `"tour-link"`, c.eval(`document.activeElement.id`))
 	assert.Empty(t, c.problems)
 }
 
@@ -192,5 +202,18 @@ func TestChallenge(t *testing.T) {
 	c.until(`document.querySelector("#challenge-found").textContent === "Cancelled."`)
 	assert.Equal(t, found.Seed, c.state().Seed, "the run has stayed")
 
+	assert.Empty(t, c.problems)
+}
+
+// While the reader scrolls, the drawing ends where the text and the controls beside it do.
+func TestTheDrawingCoversNothing(t *testing.T) {
+	t.Parallel() // it waits for the compiler
+	c, base := opened(t)
+	for _, width := range []int{1280, 1440} {
+		for _, state := range []string{"chapter=4-a-servers-clock-jumps&base=S4&design=redlock", "tour=4", "base=S8"} {
+			c.open(base+"#"+state, width, false)
+			assert.Equal(t, "true", c.eval(`(() => { for (let y = 0; y < document.body.scrollHeight; y += 50) { scrollTo(0, y); const run = document.querySelector("#run").getBoundingClientRect().bottom; if (run > document.querySelector("main > details").getBoundingClientRect().top + 1) return [y, run]; } return true })()`), "%s, %d px", state, width)
+		}
+	}
 	assert.Empty(t, c.problems)
 }

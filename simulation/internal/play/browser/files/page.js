@@ -24,7 +24,7 @@ const resource = "resource";
 const ways = [["", "both ways"], ["request", "requests"], ["reply", "replies"]];
 const keeps = [["", "nothing"], ["second", "all but the last second"], ["all", "all"]];
 const compared = ["setpx-cad", "redlock", "default", "token-admit"]; // side by side
-const begin = 1.1e9; // when a new fault begins, in ns: mostly, the first client has the lock
+const beyondLease = 12e9; // ns
 const operations = ["", "acquire", "extend", "release", "read", "write"];
 
 // readAddress takes the choice from the address. It returns a notice if it can't read the faults.
@@ -34,6 +34,11 @@ function readAddress() {
   place = { chapter: words.get("chapter") ?? "", tour: Number.isInteger(step) && step >= 1 && step <= tour.length ? step : 0 };
   if (place.tour && !words.has("base")) {
     choice = { seed: "0", schedule: null, ...tour[place.tour - 1].state };
+    return "";
+  }
+  const chapter = !words.has("base") && chapters.find((c) => c.id === place.chapter);
+  if (chapter) {
+    choice = { ...chapter.runs[0], schedule: null };
     return "";
   }
   let schedule = null;
@@ -87,7 +92,7 @@ async function play() {
     showRun();
     comparing = setTimeout(compare, 300);
   } catch (error) {
-    if (!(error instanceof Superseded)) showError(error.message);
+    if (!(error instanceof Superseded)) showError(/no scenario/.test(error.message) ? `There is no scenario “${choice.base}”. Choose one from the list.` : error.message);
   } finally {
     asking--;
   }
@@ -104,14 +109,16 @@ async function compare() {
     const button = element("button", { type: "button", "aria-pressed": String(name === of.design), onclick: () => choose({ design: name }) }, name);
     return { name, verdict, item: element("li", {}, button, element("small", {}, group ? `${group}: ${title}` : title), verdict) };
   });
+  const focus = document.activeElement?.closest("#side button")?.textContent;
   $("side").replaceChildren(...rows.map((row) => row.item));
+  if (focus) [...$("side").querySelectorAll("button")].find((b) => b.textContent === focus)?.focus({ preventScroll: true });
   for (const { name, verdict, item } of rows) {
     try {
       const other = name === of.design ? of : await engine.ask({ do: "run", ...choice, design: name });
       if (run !== of) return;
-      verdict.textContent = other.verdict;
+      verdict.textContent = other.nobody && other.verdict === "none" ? "none; nobody got the lock" : other.verdict;
       item.append(parsed(other.svg));
-      item.className = other.verdict === "none" ? "good" : "bad";
+      item.className = classOf(other);
     } catch (error) {
       if (error instanceof Superseded) return;
       verdict.textContent = error.message; // such as a replica that this lock doesn't have
@@ -169,13 +176,29 @@ function showPlace() {
   }
 }
 
+const verdictOf = (of) => (of.verdict !== "none" ? `Violated: ${of.verdict}` : of.nobody ? "Nothing went wrong; nobody got the lock" : "Nothing went wrong");
+const classOf = (of) => (of.verdict !== "none" ? "bad" : of.nobody ? "" : "good");
+
+// expectedOf is the expected result in a sentence. That of random faults is about many runs, and is one.
+function expectedOf(of) {
+  if (!of.own) return "Your own faults: no expected result.";
+  if (!of.asExpected) return `Not as expected: ${of.unexpected}.`;
+  if (of.expected === "anything") return "No expected result.";
+  if (scenario()) return of.verdict === of.expected ? "As expected." : `Other runs break this lock: ${of.expected}.`;
+  return `${of.expected[0].toUpperCase()}${of.expected.slice(1)}.`;
+}
+
+// told reports whether the scenario's steps are about this run: with one server, those that name others aren't.
+const told = (steps) => steps.join(" ").match(/\b[B-E]\b/g)?.every((name) => run.servers.includes(name)) ?? true;
+
 function showRun() {
-  $("verdict").textContent = run.verdict === "none" ? "Nothing is violated" : `Violated: ${run.verdict}`;
-  $("verdict").className = run.verdict === "none" ? "good" : "bad";
-  $("expected").textContent = run.own ? (run.asExpected ? `As expected: ${run.expected}.` : `Not as expected: ${run.unexpected}`) : "These aren’t the scenario’s own faults, so no result is expected.";
-  $("story").hidden = !run.own || !scenario();
+  $("verdict").textContent = verdictOf(run);
+  $("verdict").className = classOf(run);
+  $("expected").textContent = expectedOf(run);
+  $("story").hidden = !run.own || !scenario() || !told(scenario().steps);
   $("steps").replaceChildren(...(scenario()?.steps ?? []).map((text) => element("li", {}, text)));
   $("timeline").replaceChildren(parsed(run.svg));
+  $("legend").replaceChildren(...run.legend.map((text) => element("li", {}, text)));
   $("events").replaceChildren(...run.steps.map((s) => element("li", { class: s.alarm ? "alarm" : s.fault ? "fault" : "" }, element("time", {}, clock(s.at)), element("span", {}, s.text))));
   $("command").textContent = `go run ./simulation/cmd/redlocksim ${run.arguments}`;
   $("hash").textContent = run.hash;
@@ -230,7 +253,8 @@ function faultRow(fault, i, processes, servers) {
   };
   const anyProcess = [["*", "every client"], ...processes.map((p) => [p, p])];
   const anyServer = [["*", "every server"], ...servers.map((s) => [s, s]), ...(kind.resource ? [[resource, resource]] : [])];
-  const fields = [element("strong", {}, `${fault.process ?? ""}${fault.process && fault.server ? " – " : ""}${fault.server ?? ""} ${kind.title}`),
+  const named = [fault.process === "*" ? "every client" : fault.process, fault.server === "*" ? "every server" : fault.server].filter(Boolean);
+  const fields = [element("strong", {}, `${named.join(" – ")} ${kind.title}`), ...(run.idle.includes(i) ? [element("em", {}, "This fault had no effect: without it the run is the same.")] : []),
     field("kind", element("select", { name: `kind-${i}`, onchange: (event) => choose({ schedule: run.schedule.with(i, ofKind(event.target.value, fault)) }) },
       ...all.kinds.map((k) => element("option", { value: k.kind, selected: k.kind === fault.kind }, k.kind))))];
   if (kind.where === "either") {
@@ -259,11 +283,18 @@ function faultRow(fault, i, processes, servers) {
   return element("li", {}, ...fields);
 }
 
-// ofKind is a fault of a kind at the moment of another fault. It hits the same client or server, if its
-// kind can.
-function ofKind(name, { at_ns, process, server }) {
+// ofKind is a fault of a kind at the moment of another fault, or when a client has the lock. It hits the
+// same client or server, if its kind can.
+function ofKind(name, { at_ns, nth, op, process, server }) {
   const kind = all.kinds.find((k) => k.kind === name);
-  const fault = { ...kind.example, at_ns };
+  const fault = { ...kind.example, at_ns: at_ns ?? run.begin };
+  if (nth && kind.uses.includes("nth")) {
+    Object.assign(fault, { at_ns, nth, op });
+    if (kind.where === "link") { // of one request, long enough that the next holder comes before it
+      Object.assign(fault, { for_ns: undefined, ppm: undefined, by_ns: fault.by_ns && beyondLease });
+      if (op === "write") server = resource;
+    }
+  }
   const onServer = server && server !== resource && !(process && kind.where === "either");
   if (kind.where === "process" || kind.where === "link" || (kind.where === "either" && !onServer)) fault.process = process || run.processes[0];
   if (kind.where === "server" || kind.where === "link" || (kind.where === "either" && onServer)) fault.server = onServer || (server && kind.resource) ? server : run.servers[0];
@@ -312,13 +343,13 @@ async function loadChapters() {
 }
 
 async function start() {
-  const notice = readAddress();
   try {
     [all, chapters] = await Promise.all([engine.ask({ do: "list" }), loadChapters()]);
   } catch (error) {
     showError(error.message);
     return;
   }
+  const notice = readAddress();
   $("base").replaceChildren(
     element("optgroup", { label: "scenarios" }, ...all.scenarios.map((s) => element("option", { value: s.id }, `${s.id}: ${s.title}`))),
     element("optgroup", { label: "random faults" }, ...all.faults.map((f) => element("option", { value: f.name }, `${f.name}: ${f.title}`))));
@@ -335,7 +366,7 @@ async function start() {
   $("clear").onclick = () => choose({ schedule: [] });
   $("add").onsubmit = (event) => {
     event.preventDefault();
-    if (run) choose({ schedule: [...run.schedule, ofKind($("add-kind").value, { at_ns: begin })] });
+    if (run) choose({ schedule: [...run.schedule, ofKind($("add-kind").value, { nth: 1, op: "write" })] });
   };
   $("pause").oninput = () => {
     choice.schedule = [{ ...run.schedule[0], for_ns: $("pause").valueAsNumber * 1e9 }];
@@ -345,6 +376,7 @@ async function start() {
   $("tour-end").onclick = () => {
     place = { chapter: place.chapter, tour: 0 };
     choose({});
+    $("tour-link").focus();
   };
   $("all").onchange = () => run && compare();
   $("challenge").onsubmit = find;

@@ -2,6 +2,7 @@ package play_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -143,6 +144,10 @@ type run struct {
 	Seed      string
 	Own       bool
 	Expected  string
+	Legend    []string
+	Nobody    bool
+	Begin     time.Duration
+	Idle      []int
 	Arguments string
 	Schedule  simulation.Schedule
 	Processes []string
@@ -172,6 +177,35 @@ func TestAnswerToRun(t *testing.T) {
 	assert.True(t, strings.HasPrefix(r.SVG, "<svg "))
 	assert.True(t, slices.ContainsFunc(r.Steps, func(s timeline.Step) bool { return strings.HasPrefix(s.Text, "c1 GETS k") }), "%v", r.Steps)
 	assert.True(t, slices.ContainsFunc(r.Steps, func(s timeline.Step) bool { return s.Alarm }), "%v", r.Steps)
+}
+
+// The legend explains what is drawn, and only that.
+func TestLegend(t *testing.T) {
+	const dashes, tries = "Red dashes: too few servers have the client's key.", "Thin bar without a thick one above it: a try that got no lock, or a key that was left behind."
+	paused := ask(t, `{"do": "run", "base": "S1", "design": "token-admit", "seed": "0"}`)
+	assert.Contains(t, paused.Legend, "Green ring: the resource refuses an operation.")
+	assert.Contains(t, paused.Legend, "Tokens: c1 …207, c2 …208.")
+	assert.NotContains(t, paused.Legend, dashes)
+	late := ask(t, `{"do": "run", "base": "S1", "design": "default", "seed": "0"}`)
+	assert.Contains(t, late.Legend, `"two holders": c1 acted after c2 had got the lock.`)
+	jump := ask(t, `{"do": "run", "base": "S4", "design": "redlock", "seed": "0"}`)
+	assert.Contains(t, jump.Legend, dashes)
+	assert.Contains(t, jump.Legend, `"two holders": two clients believed at once that they held the lock.`)
+	assert.False(t, jump.Nobody)
+	nobody := ask(t, `{"do": "run", "base": "S6c", "design": "default", "seed": "0"}`)
+	assert.True(t, nobody.Nobody)
+	assert.Equal(t, "none", nobody.Verdict)
+	assert.Contains(t, nobody.Legend, tries)
+	assert.NotContains(t, late.Legend, tries)
+}
+
+// A fault that comes after the lease changes nothing, and one at the moment that the answer names does.
+func TestIdleFaults(t *testing.T) {
+	calm := ask(t, `{"do": "run", "base": "S1", "seed": "0", "schedule": []}`)
+	assert.Empty(t, calm.Idle)
+	r := ask(t, fmt.Sprintf(`{"do": "run", "base": "S1", "seed": "0", "schedule": [{"kind": "pause", "process": "c1", "at": "1100ms", "for": "2s"}, {"kind": "pause", "process": "c1", "at_ns": %d, "for": "12s"}, {"kind": "pause", "process": "c2", "op": "write", "nth": 9, "for": "2s"}]}`, calm.Begin))
+	require.Empty(t, r.Error)
+	assert.Equal(t, []int{0, 2}, r.Idle)
 }
 
 func TestAnswerToRunWithSchedule(t *testing.T) {

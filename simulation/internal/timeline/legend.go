@@ -15,7 +15,7 @@ const stretch = 8
 
 // meanings are the kinds of violations in a sentence each.
 var meanings = map[record.ViolationKind]string{
-	record.StaleWrite: "a write took effect after a later holder’s operation",
+	record.StaleWrite: "a write took effect after a later holder's operation",
 	record.LostUpdate: "a write replaced a value that its writer had not read",
 	record.TokenOrder: "a later lease has no larger token",
 	record.NoProgress: "nobody got the lock for long, although enough servers could be reached",
@@ -35,9 +35,9 @@ func (p *plot) legend() (out []string) {
 		text string
 	}{
 		{drawn("b", barHeight), "Thick bar: a client believes that it holds the lock."},
-		{drawn("b", thinHeight), "Thin bar: a server has the client’s key."},
+		{drawn("b", thinHeight), "Thin bar: a server has the client's key."},
 		{slices.ContainsFunc(p.t.Tenures, p.tries), "Thin bar without a thick one above it: a try that got no lock, or a key that was left behind."},
-		{drawn("un", 0), "Red dashes: too few servers have the client’s key."},
+		{drawn("un", 0), "Red dashes: too few servers have the client's key."},
 		{drawn("both", 0), "Red area: two clients believe at once that they hold the lock."},
 		{drawn("wait", 0), "Yellow bar: a client or a server stands still."},
 		{drawn("d", writeSize), "Large dot: a write."},
@@ -61,7 +61,7 @@ func (p *plot) legend() (out []string) {
 			meaning = p.t.twice(v)
 		}
 		if meaning != "" {
-			out = append(out, fmt.Sprintf("“%s”: %s.", kind, meaning))
+			out = append(out, fmt.Sprintf("%q: %s.", kind, meaning))
 		}
 	}
 	return out

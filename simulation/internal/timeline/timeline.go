@@ -202,7 +202,7 @@ func (t *Timeline) Held() time.Duration {
 		return begin + soon
 	}
 	first := t.Beliefs[0]
-	return first.At + min(soon, (first.Until-first.At)/2)
+	return (first.At + min(soon, (first.Until-first.At)/2)).Round(100 * time.Microsecond)
 }
 
 // watching reports whether a message only monitors a server and concerns no lock.

@@ -195,7 +195,7 @@ function showRun() {
   $("verdict").textContent = verdictOf(run);
   $("verdict").className = classOf(run);
   $("expected").textContent = expectedOf(run);
-  $("story").hidden = !run.own || !scenario() || !told(scenario().steps);
+  $("story").hidden = !run.own || !scenario() || run.nobody || !told(scenario().steps);
   $("steps").replaceChildren(...(scenario()?.steps ?? []).map((text) => element("li", {}, text)));
   $("timeline").replaceChildren(parsed(run.svg));
   $("legend").replaceChildren(...run.legend.map((text) => element("li", {}, text)));
@@ -259,7 +259,7 @@ function faultRow(fault, i, processes, servers) {
       ...all.kinds.map((k) => element("option", { value: k.kind, selected: k.kind === fault.kind }, k.kind))))];
   if (kind.where === "either") {
     const node = element("select", { name: `who-${i}`, onchange: () => change(i, servers.includes(node.value) ? { server: node.value, process: "" } : { process: node.value, server: "" }) },
-      ...known([...processes, ...servers].map((n) => [n, n]), fault.process || fault.server).map(([value, text]) => element("option", { value, selected: value === (fault.process || fault.server) }, text)));
+      ...[...[...processes, ...servers].map((n) => [n, n]), ...(named[0] === (fault.process || fault.server) ? [] : [["*", named[0]]])].map(([value, text]) => element("option", { value, selected: value === (fault.process || fault.server) }, text)));
     fields.push(field("client or server", node));
   } else {
     if (kind.where !== "server") fields.push(choiceOf("client", "process", anyProcess));

@@ -57,6 +57,17 @@ func TestEachColumnBites(t *testing.T) {
 	}
 }
 
+// An expectation is about many runs, and can't be read as one about the run beside it.
+func TestExpectationInWords(t *testing.T) {
+	for says, e := range map[string]Expectation{
+		"some runs break this lock, because it leaks":      surely("it leaks"),
+		"few runs break this lock, because it leaks":       rarely("it leaks"),
+		"no run should break this lock, because it is dry": never("it is dry"),
+	} {
+		assert.Equal(t, says, e.String())
+	}
+}
+
 func TestPromises(t *testing.T) {
 	for name, fenced := range map[string]bool{"setnx": false, "default": false, "token-write": true, "token-admit": true, "idempotent": true, "token-after": true} {
 		d := design(t, name)

@@ -205,12 +205,37 @@ func TestChallenge(t *testing.T) {
 	assert.Empty(t, c.problems)
 }
 
+// The expected result stands beside the verdict, and doesn't contradict it.
+func TestExpected(t *testing.T) {
+	t.Parallel() // it waits for the compiler
+	c, base := opened(t)
+	for state, says := range map[string]string{
+		"base=pause&design=default":          "Nothing went wrong. Other runs do break this lock, because a holder that is stopped",
+		"base=pause&design=token-admit":      "Nothing went wrong. No run should break this lock, because the resource sees",
+		"base=evict&design=default":          "Nothing went wrong. Few runs break this lock, because evicted keys",
+		"base=S1&design=default":             "Violated: lost update, stale write, two holders. As expected.",
+		"base=S6c&design=default":            "Nothing went wrong; nobody got the lock. As expected.",
+		"base=S1&design=default&schedule=[]": "Nothing went wrong. Your own faults: no expected result.",
+	} {
+		c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)
+		c.open(base+"#"+state, 1280, false)
+		assert.Contains(t, c.text(`document.querySelector("#verdict").textContent + ". " + document.querySelector("#expected").textContent`), says, state)
+	}
+	for design, hidden := range map[string]string{"replica-async": "true", "redlock": "false"} {
+		c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)
+		c.open(base+"#base=S8&design="+design, 1280, false)
+		assert.Equal(t, hidden, c.eval(`document.querySelector("#story").hidden`), "its steps are about five servers, and %s", design)
+	}
+	assert.Empty(t, c.problems)
+}
+
 // While the reader scrolls, the drawing ends where the text and the controls beside it do.
 func TestTheDrawingCoversNothing(t *testing.T) {
 	t.Parallel() // it waits for the compiler
 	c, base := opened(t)
 	for _, width := range []int{1280, 1440} {
 		for _, state := range []string{"chapter=4-a-servers-clock-jumps&base=S4&design=redlock", "tour=4", "base=S8"} {
+			c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)
 			c.open(base+"#"+state, width, false)
 			assert.Equal(t, "true", c.eval(`(() => { for (let y = 0; y < document.body.scrollHeight; y += 50) { scrollTo(0, y); const run = document.querySelector("#run").getBoundingClientRect().bottom; if (run > document.querySelector("main > details").getBoundingClientRect().top + 1) return [y, run]; } return true })()`), "%s, %d px", state, width)
 		}

@@ -185,7 +185,8 @@ function expectedOf(of) {
   if (!of.asExpected) return `Not as expected: ${of.unexpected}.`;
   if (of.expected === "anything") return "No expected result.";
   if (scenario()) return of.verdict === of.expected ? "As expected." : `Other runs break this lock: ${of.expected}.`;
-  return `${of.expected[0].toUpperCase()}${of.expected.slice(1)}.`;
+  const expected = of.verdict === "none" ? of.expected.replace(/^some runs/, "other runs do") : of.expected;
+  return `${expected[0].toUpperCase()}${expected.slice(1)}.`;
 }
 
 // told reports whether the scenario's steps are about this run: with one server, those that name others aren't.

@@ -85,6 +85,16 @@ func TestChapter(t *testing.T) {
 		c.shows(played(t, play.Setup{Base: r.Base, Design: r.Design, Seed: 1}))
 		assert.Equal(t, strconv.Itoa(n), c.eval(`[...document.querySelectorAll("#chapter-text .tools a")].findIndex((a) => a.ariaCurrent)`))
 	}
+	// Links in the text lead to other chapters, and to scenarios beside this one.
+	c.eval(`location.hash = "chapter=8-a-jepsen-test"`)
+	c.until(`[...document.querySelectorAll("#chapter-text a")].find((a) => a.textContent === "S2b")`)
+	c.eval(`[...document.querySelectorAll("#chapter-text a")].find((a) => a.textContent === "S2b").click()`)
+	c.until(`location.hash.includes("base=S2b") && location.hash.includes("design=default")`)
+	c.shows(played(t, c.state()))
+	assert.Equal(t, `"A Jepsen test"`, c.eval(`document.querySelector("#chapter-title").textContent`), "the chapter stays")
+	c.eval(`location.hash = "chapter=` + chapter.ID + `"`)
+	c.until(`document.querySelector("#chapter-title").textContent === ` + strconv.Quote(chapter.Title))
+	assert.Equal(t, "redlock", c.state().Design, "a chapter plays its first run")
 	c.eval(`[...document.querySelectorAll("#chapter-text .tools a")].find((a) => a.textContent.includes("guard on")).click()`)
 	assert.Equal(t, "token-admit", c.state().Design)
 	c.shows(played(t, c.state()))

@@ -63,6 +63,9 @@ func (c *call) counts() bool {
 // identifies reports whether the server must be known before it is asked.
 func (c *call) identifies() bool { return c.counts() || c.req.Op == wire.Look }
 
+// shares reports whether the request is about locks that clients of other sets may have.
+func (c *call) shares() bool { return c.req.Op == wire.Acquire || c.req.Op == wire.Look }
+
 // start sends the request. It doesn't block. now is the present, read before anything is sent, so that the
 // timeout counts from no later than this; or the zero Instant if the clocks have yet to be read.
 func (c *call) start(now drift.Instant) {
@@ -93,7 +96,7 @@ func (c *call) start(now drift.Instant) {
 		go c.connect()
 	case !c.identifies():
 		c.send(st, c.began)
-	case !st.identified, op == wire.Acquire && st.otherSet:
+	case !st.identified, c.shares() && st.otherSet:
 		go c.probe(false)
 	default:
 		c.send(st, c.began)
@@ -120,7 +123,7 @@ func (c *call) connect() {
 func (c *call) probe(fresh bool) {
 	ctx, cancel := c.s.c.clock.WithTimeout(context.Background(), c.timeout)
 	defer cancel()
-	st, err := c.s.identified(ctx)
+	st, err := c.s.identified(ctx, c.shares())
 	if err == nil && c.req.Op == wire.Acquire {
 		err = st.err
 	}
@@ -218,7 +221,7 @@ func (c *call) Receive(vote wire.Vote) {
 func (c *call) probeAfter(received drift.Instant) {
 	ctx, cancel := c.s.c.clock.WithTimeout(context.Background(), max(c.timeout-drift.Elapsed(c.began, received), 1))
 	defer cancel()
-	st, err := c.s.identified(ctx)
+	st, err := c.s.identified(ctx, c.shares())
 	switch {
 	case err == nil && c.req.Op != wire.Acquire && !c.repeated:
 		c.repeated = true

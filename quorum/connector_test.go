@@ -135,3 +135,36 @@ func TestDistanceIsTheConfigs(t *testing.T) {
 		}
 	})
 }
+
+// When the servers have gone over to a newer set, a lease outlives that also over new connections, and whoever looks is
+// told of it over both old and new ones.
+func TestALeaseOutlivesItsSetOverNewConnections(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		var far []*connectingServer
+		var instances []wire.Instance
+		for _, s := range f.servers {
+			c := &connectingServer{Server: s}
+			far, instances = append(far, c), append(instances, c)
+		}
+		c := f.newCoordinatorOn(f.cfg, instances)
+		lease, err := c.Acquire(f.ctx, "held")
+		require.NoError(t, err)
+		next, err := f.other(func(cfg *quorum.Config) { cfg.Set.Version = 2 }).TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		require.NoError(t, next.Release(f.ctx))
+		_, err = c.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrSetMismatch)
+		for _, connected := range []bool{true, false} {
+			for _, s := range far {
+				s.connected.Store(connected)
+			}
+			require.NoError(t, lease.Extend(f.ctx))
+			for _, s := range far {
+				s.connected.Store(connected)
+			}
+			_, err = c.Inspect(f.ctx, "held")
+			require.ErrorIs(t, err, quorum.ErrSetMismatch, connected)
+		}
+		require.NoError(t, lease.Release(f.ctx))
+	})
+}

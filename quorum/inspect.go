@@ -210,7 +210,10 @@ func (c *core) lookAtAll(ctx context.Context, req wire.Request, enough func([]Ba
 		select {
 		case a := <-answers:
 			i := a.s.index
-			if ballots[i], runs[i] = a.ballot, a.run; enough(ballots) {
+			if ballots[i] = a.ballot; a.ballot.Vote.Outcome != wire.Failed {
+				runs[i] = a.run
+			}
+			if enough(ballots) {
 				return ballots, runs
 			}
 		case <-ctx.Done():

@@ -51,9 +51,12 @@ func (s *server) identify(ctx context.Context, timeout time.Duration, fresh bool
 }
 
 // identified returns the server's standing, and probes the server first if no probe has identified it.
-func (s *server) identified(ctx context.Context) (standing, error) {
+//
+// If clients of another set use the server it is probed for who shares its locks with them. A lease that has its vote
+// outlives a change of the set.
+func (s *server) identified(ctx context.Context, shares bool) (standing, error) {
 	for {
-		if st := s.standing(s.c.reader.Now()); st.identified && !st.otherSet {
+		if st := s.standing(s.c.reader.Now()); st.identified && !(shares && st.otherSet) {
 			return st, nil
 		}
 		p, err := s.identify(ctx, s.c.cfg.InstanceTimeout, false)

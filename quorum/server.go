@@ -225,7 +225,7 @@ func (s *server) tick() {
 	if hidden {
 		_, _ = s.identify(ctx, s.c.cfg.InstanceTimeout, true)
 	} else {
-		_, _ = s.identified(ctx)
+		_, _ = s.identified(ctx, true)
 	}
 }
 

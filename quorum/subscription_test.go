@@ -76,7 +76,7 @@ func TestRequestsAboutAKeyAreInOrder(t *testing.T) {
 func TestAnUnknownRunKeepsTheSubscription(t *testing.T) {
 	playSubscription(t, func(s *queueServer, on *subscription) {
 		known := func() {
-			_, err := on.at.identified(context.Background())
+			_, err := on.at.identified(context.Background(), true)
 			require.NoError(t, err)
 		}
 		known()

@@ -105,6 +105,7 @@ type lease struct {
 
 	asked, got int  // indexes of events
 	acted      int  // when its holder last began to act, or was known to believe in it; 0 if never
+	tardy      bool // that act was late
 	clocked    bool // it is known how long its holder believes in it:
 	until      time.Duration
 	ended      time.Duration // when its holder gave it up
@@ -238,7 +239,7 @@ func (c *checker) acquired(e *record.Event) {
 	}
 	for _, o := range k.suspects(l) {
 		if o.holds(e.At) {
-			o.acted = c.at
+			o.acted, o.tardy = c.at, false
 		}
 		if o.harms(l, o.acted) {
 			c.after(record.Violation{Kind: record.TwoHolders, At: e.At, Text: fmt.Sprintf("%v got %q while %v still had %s", l, l.key, o, left(o.until, e.At))})
@@ -300,8 +301,10 @@ func (c *checker) began(e *record.Event) int {
 
 // acts checks that no other client had got the lock when a holder acted, or believed in its lease.
 func (c *checker) acts(e *record.Event, l *lease, how string) {
-	began, first := c.began(e), l.acted == 0
-	l.acted = max(l.acted, began)
+	began, first, late := c.began(e), l.acted == 0, l.late(e.At)
+	if began > l.acted {
+		l.acted, l.tardy = began, late
+	}
 	for _, o := range c.keys[l.key].leases {
 		text := ""
 		switch {
@@ -309,11 +312,12 @@ func (c *checker) acts(e *record.Event, l *lease, how string) {
 			text = fmt.Sprintf("%v %s of %q after %v had got it", l, how, l.key, o)
 		case first && o.harms(l, o.acted):
 			text = fmt.Sprintf("%v and %v both acted as holders of %q after both had got it", l, o, l.key)
+			late = late || o.tardy
 		default:
 			continue
 		}
 		v := record.Violation{Kind: record.TwoHolders, At: e.At, Text: text}
-		if l.late(e.At) {
+		if late {
 			v.Assumption = 1
 		}
 		c.before(v)

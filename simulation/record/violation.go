@@ -11,7 +11,7 @@ type ViolationKind string
 // The kinds.
 const (
 	// TwoHolders: a client acted as the holder, or believed to be it, after another client had got the
-	// lock. A client that got a lease without validity counts once it acts.
+	// lock. A client that had asked before the other one got it, and got a lease without validity, counts once it acts.
 	TwoHolders ViolationKind = "two holders"
 	// StaleWrite: a write took effect after a later holder's operation.
 	StaleWrite ViolationKind = "stale write"

@@ -128,6 +128,7 @@ func TestBrokenClientsAreFound(t *testing.T) {
 // one that wants to find its mark on a server, and one that wants to find the server in the run in which it was when the
 // client was opened.
 func TestEachFaultFindsItsBug(t *testing.T) {
+	long.Test(t, "its leases run out in real time")
 	instancetest.Since(t, 6, 0) // skips it if there is none
 	for _, tc := range []struct {
 		words   string
@@ -149,9 +150,6 @@ func TestEachFaultFindsItsBug(t *testing.T) {
 	} {
 		t.Run(tc.words, func(t *testing.T) {
 			t.Parallel()
-			if tc.kind == Slow {
-				long.Test(t, "each step waits until the client gives up")
-			}
 			o := options(t, tc.words)
 			o.Embedded, o.Faults = false, slices.Concat(tc.finds, tc.doesNot)
 			var missed, wrong []string

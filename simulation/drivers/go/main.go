@@ -12,23 +12,23 @@ import (
 	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
-// The drivers, by the name of their client and of its setting.
-var drivers = map[string]driver.Driver{
-	"bsm-redislock":     redislockDriver(),
-	"redlock":           redlockDriver(),
-	"redsync":           redsyncDriver("redsync"),
-	"redsync-fail-fast": redsyncDriver("redsync, fail-fast", failFast),
-	"redsync-set-nx":    redsyncDriver("redsync, set-nx-on-extend", setNX),
-	"rueidislock":       rueidislockDriver(),
-	"valkeylock":        valkeylockDriver(),
+// What makes the drivers, by the name of their client and of its setting.
+var drivers = map[string]func() driver.Driver{
+	"bsm-redislock":     redislockDriver,
+	"redlock":           redlockDriver,
+	"redsync":           func() driver.Driver { return redsyncDriver("redsync") },
+	"redsync-fail-fast": func() driver.Driver { return redsyncDriver("redsync, fail-fast", failFast) },
+	"redsync-set-nx":    func() driver.Driver { return redsyncDriver("redsync, set-nx-on-extend", setNX) },
+	"rueidislock":       rueidislockDriver,
+	"valkeylock":        valkeylockDriver,
 }
 
 func main() {
-	if len(os.Args) != 2 || drivers[os.Args[1]].Open == nil {
+	if len(os.Args) != 2 || drivers[os.Args[1]] == nil {
 		fmt.Fprintln(os.Stderr, "usage: go run . CLIENT, one of", strings.Join(slices.Sorted(maps.Keys(drivers)), ", "))
 		os.Exit(2)
 	}
-	if err := driver.Run(drivers[os.Args[1]], os.Stdin, os.Stdout); err != nil {
+	if err := driver.Run(drivers[os.Args[1]](), os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -140,22 +140,22 @@ type runAnswer struct {
 const mostTried = 8
 
 // idle returns the faults of a schedule without which a run is the same.
-func (s Setup) idle(of *timeline.Timeline) (list []int, err error) {
+func (s Setup) idle(steps []timeline.Step) (list []int, err error) {
 	list = []int{}
-	if len(s.Schedule) > mostTried {
+	if len(s.Schedule) == 0 || len(s.Schedule) > mostTried {
 		return list, nil
 	}
-	happened := func(tl *timeline.Timeline) []timeline.Step {
-		return slices.DeleteFunc(tl.Story(), func(s timeline.Step) bool { return s.Fault })
+	happened := func(steps []timeline.Step) []timeline.Step {
+		return slices.DeleteFunc(slices.Clone(steps), func(s timeline.Step) bool { return s.Fault })
 	}
-	whole, schedule := happened(of), s.Schedule
+	whole, schedule := happened(steps), s.Schedule
 	for i := range schedule {
 		s.Schedule = slices.Delete(slices.Clone(schedule), i, i+1)
 		run, err := Play(s)
 		if err != nil {
 			return nil, err
 		}
-		if slices.EqualFunc(whole, happened(timeline.Of(run.Result.Log)), func(a, b timeline.Step) bool { return a.At == b.At && a.Text == b.Text }) {
+		if slices.EqualFunc(whole, happened(timeline.Of(run.Result.Log).Story()), func(a, b timeline.Step) bool { return a.At == b.At && a.Text == b.Text }) {
 			list = append(list, i)
 		}
 	}
@@ -192,7 +192,7 @@ func (r request) run() (runAnswer, error) {
 		SVG: c.Inline(), Steps: append([]timeline.Step{}, tl.Story()...),
 		Legend: append([]string{}, legend...), Nobody: len(tl.Beliefs) == 0, Begin: tl.Held(),
 	}
-	if a.Idle, err = setup.idle(tl); err != nil {
+	if a.Idle, err = setup.idle(a.Steps); err != nil {
 		return a, err
 	}
 	if run.Unexpected != nil {

@@ -400,33 +400,11 @@ func (b *box) conclude(r *Report, began time.Time) {
 		}
 		slices.SortFunc(t.Kinds, func(a, b Broken) int { return rank(a) - rank(b) })
 	}
-	r.crossReference()
 	for _, kind := range worst {
 		r.Checks = append(r.Checks, Check{Kind: kind, Could: b.could[kind], Failed: failed[kind]})
 	}
 	if len(b.skipped) > 0 {
 		r.WhySkipped = b.skipped[0].Error()
-	}
-}
-
-// crossReference notes in the row of "none" what is only in the rows of faults, though it needs none.
-func (r *Report) crossReference() {
-	i := slices.IndexFunc(r.Tallies, func(t Tally) bool { return t.Fault == noFault })
-	if i < 0 {
-		return
-	}
-	none := &r.Tallies[i]
-	seen := map[Kind]bool{}
-	for _, b := range none.Kinds {
-		seen[b.Kind] = true
-	}
-	for _, t := range r.Tallies {
-		for _, b := range t.Kinds {
-			if t.By(b) == noFault && !seen[b.Kind] {
-				seen[b.Kind] = true
-				none.elsewhere = append(none.elsewhere, fmt.Sprintf("%s (see %s)", b.Kind, t.Fault))
-			}
-		}
 	}
 }
 

@@ -421,8 +421,7 @@ two holders by restart, in "a title"
 func TestFoundWithoutAFault(t *testing.T) {
 	bare := Broken{Kind: TwoHolders, Shown: Play{Schedule: Schedule{{Do: waits, Client: "c1"}}}}
 	r := Report{Tallies: []Tally{{Fault: noFault, Plays: 1}, {Fault: "pause", Plays: 1, Kinds: []Broken{bare}}}}
-	r.crossReference()
-	assert.Equal(t, "two holders (see pause)", r.Tallies[0].Words())
+	assert.Equal(t, "two holders (see pause)", r.Words(r.Tallies[0]))
 }
 
 // A run or a replay that plays nothing is no pass.

@@ -51,13 +51,13 @@ func Faults() []string {
 }
 
 // faultNamed returns a fault, and an empty one for a name that is no fault's.
-func faultNamed(name string) (found faultKind) {
+func faultNamed(name string) faultKind {
 	for _, f := range faultKinds {
 		if f.name == name {
-			found = f
+			return f
 		}
 	}
-	return found
+	return faultKind{}
 }
 
 // Strikes says when a fault has struck.

@@ -111,13 +111,13 @@ func (k Kind) Means() string { return k.texts().means }
 // Could says what happens in a play that could have shown a finding of the kind.
 func (k Kind) Could() string { return k.texts().could }
 
-func (k Kind) texts() (found kindTexts) {
+func (k Kind) texts() kindTexts {
 	for _, one := range kinds {
 		if one.Kind == k {
-			found = one
+			return one
 		}
 	}
-	return found
+	return kindTexts{}
 }
 
 // Finding is a broken promise in a play.

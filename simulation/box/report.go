@@ -172,7 +172,7 @@ func (r Report) Text(histories bool) string {
 	rows := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(rows, "fault\tplays\tstruck\tfound, in how many plays\tthe Redis document's lock")
 	for _, t := range r.Tallies {
-		fmt.Fprintf(rows, "%s\t%d\t%d\t%s\t%s\n", t.Fault, t.Plays, t.Struck, t.Words(), r.Reference.Shows(t.Fault))
+		fmt.Fprintf(rows, "%s\t%d\t%d\t%s\t%s\n", t.Fault, t.Plays, t.Struck, r.Words(t), r.Reference.Shows(t.Fault))
 	}
 	_ = rows.Flush() // a Builder takes everything
 	fmt.Fprintf(&b, "\n!: only this client shows it. The Redis document's lock: %s.\n", r.Reference.About())

@@ -19,8 +19,6 @@ type Tally struct {
 	Refused int `json:"refused,omitempty"`
 	// Kinds are the kinds of the findings, the worst first.
 	Kinds []Broken `json:"kinds,omitempty"`
-
-	elsewhere []string // of the fault "none": what other faults' schedules show without their fault
 }
 
 // Broken is a kind of finding.
@@ -68,8 +66,9 @@ func (t Tally) Word(b Broken) string {
 	return fmt.Sprintf("%s%s (%d%s)", mark, b.Kind, b.Plays, also)
 }
 
-// Words say what was found, in a few words.
-func (t Tally) Words() string {
+// Words say what was found under a fault, in a few words: without one also what only other faults' schedules show,
+// though it needs no fault.
+func (r Report) Words(t Tally) string {
 	var all []string
 	for _, b := range t.Kinds {
 		all = append(all, t.Word(b))
@@ -77,7 +76,27 @@ func (t Tally) Words() string {
 	if t.Refused > 0 {
 		all = append(all, fmt.Sprintf("late writes refused by token (%d)", t.Refused))
 	}
-	return cmp.Or(strings.Join(append(all, t.elsewhere...), ", "), "-")
+	if t.Fault == noFault {
+		all = append(all, r.bare(t)...)
+	}
+	return cmp.Or(strings.Join(all, ", "), "-")
+}
+
+// bare are the findings without a fault that none's own schedules don't show, each with the row that it is in.
+func (r Report) bare(none Tally) (all []string) {
+	seen := map[Kind]bool{}
+	for _, b := range none.Kinds {
+		seen[b.Kind] = true
+	}
+	for _, t := range r.Tallies {
+		for _, b := range t.Kinds {
+			if t.By(b) == noFault && !seen[b.Kind] {
+				seen[b.Kind] = true
+				all = append(all, fmt.Sprintf("%s (see %s)", b.Kind, t.Fault))
+			}
+		}
+	}
+	return all
 }
 
 // Whose says whether it is the client's own.

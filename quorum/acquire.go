@@ -60,7 +60,7 @@ func (c *Coordinator) acquire(ctx context.Context, all keys) (*Lease, error) {
 	if err := c.ready(ctx, wire.Acquire, all); err != nil {
 		return nil, err
 	}
-	w := &wait{c: c, key: all[0], all: all, began: c.reader.Now(), ctx: ctx}
+	w := &wait{c: c, began: c.reader.Now(), waiter: waiter{queues: c.queues, ctx: ctx, terms: &c.terms, all: all, key: all[0]}}
 	if c.terms.MaxWait > 0 {
 		bounded, cancel := c.clock.WithTimeout(ctx, c.terms.MaxWait)
 		defer cancel()
@@ -149,7 +149,7 @@ func (c *Coordinator) ready(ctx context.Context, op wire.Op, all keys) error {
 	if held := c.heldUnder(ctx, all); op == wire.Acquire && held != "" {
 		return fmt.Errorf("%w (%s %q): it would wait for itself; use the lease that it has, or release it first", ErrHeldByCaller, op, held)
 	}
-	c.startClockMonitor()
+	c.monitor.start()
 	return nil
 }
 
@@ -162,4 +162,39 @@ func (c *Coordinator) deliver(ctx context.Context, lease *Lease) *Lease {
 		lease.KeepAlive()
 	}
 	return lease
+}
+
+// AcquireAll takes one lease on all of the keys, or none. It is Acquire for several keys: at most
+// wire.MaxKeys, 16, each given once, in any order. The lease has one token, which is larger than
+// that of every earlier lease on any of the keys, and smaller than that of every later one.
+// Extensions, loss and release are those of all keys: if too many instances have lost any of
+// them, the lease is lost.
+//
+// No client ever has some of the keys and waits for the others, so the order in which clients
+// name their keys doesn't matter. But a client that needs many keys may wait for long while others
+// take them one by one. Terms.MaxWait and ctx bound that.
+//
+// Errors: those of Acquire. ErrConfig also if there are no keys, too many, or one twice.
+// RoundError.Holder says which key is in the way. With a single key it is Acquire.
+func (c *Coordinator) AcquireAll(ctx context.Context, keys ...string) (*Lease, error) {
+	all, err := keysOf(keys)
+	if err != nil {
+		return nil, err
+	}
+	return c.acquire(ctx, all)
+}
+
+// TryAcquireAll tries once to take one lease on all of the keys, see AcquireAll. Errors are those
+// of TryAcquire, and ErrConfig as with AcquireAll.
+func (c *Coordinator) TryAcquireAll(ctx context.Context, keys ...string) (*Lease, error) {
+	all, err := keysOf(keys)
+	if err != nil {
+		return nil, err
+	}
+	return c.tryAcquire(ctx, all)
+}
+
+// DoAll is Do under one lease on all of the keys, see AcquireAll.
+func (c *Coordinator) DoAll(ctx context.Context, keys []string, work func(ctx context.Context, lease *Lease) error) error {
+	return c.DoUnder(ctx, func(ctx context.Context) (*Lease, error) { return c.AcquireAll(ctx, keys...) }, work)
 }

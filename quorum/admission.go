@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/drift"
-	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // admission limits the rounds for new locks that a Coordinator has under way. The others wait in a queue, in
@@ -26,8 +25,8 @@ import (
 // instance of five makes no difference, because the others decide the round. Extensions and releases
 // aren't counted, and go first at each instance (Op.Held).
 type admission struct {
-	timeout time.Duration // InstanceTimeout
-	most    int           // that MaxInFlight allows
+	*env
+	most int // that MaxInFlight allows
 
 	mu       sync.Mutex
 	underWay int
@@ -44,28 +43,29 @@ const (
 	leastRounds = 16
 	// nearRounds keep servers busy that are near, and roundsPerSecond are the more for each second of distance.
 	nearRounds, roundsPerSecond = 128, 10_000
-	// admittedWithin is how long a try that doesn't wait for the lock waits for its turn, in InstanceTimeouts.
-	admittedWithin = splitFor
+	// tryFor is how long a try that doesn't wait for the lock waits for its turn, in InstanceTimeouts, and goes on if its
+	// votes were split. The keys of a client that gave up are gone within two, unless it has crashed.
+	tryFor = 6
 )
 
 // newAdmission makes an admission that never lets more rounds be under way than requests may be in
 // flight.
-func newAdmission(timeout time.Duration, maxInFlight int) *admission {
-	most := acquisitionsOf(maxInFlight)
-	return &admission{timeout: timeout, most: most, limit: most}
+func newAdmission(e *env) *admission {
+	most := acquisitionsOf(e.cfg.Lab.MaxInFlight)
+	return &admission{env: e, most: most, limit: most}
 }
 
 // admit waits until a round may begin. The error says why it may not.
-func (at *attempt) admit(ctx context.Context) error {
-	c, a := at.c, at.c.admission
-	turn := a.enter(at.handle != "" || at.decider >= 0)
+// An urgent one doesn't wait, and one that is tried once doesn't wait for long.
+func (a *admission) admit(ctx context.Context, urgent, once bool) error {
+	turn := a.enter(urgent)
 	if turn == nil {
 		return nil
 	}
-	began := c.reader.Now()
+	began := a.reader.Now()
 	var over <-chan time.Time
-	if at.once {
-		over = c.clock.After(admittedWithin * c.cfg.InstanceTimeout)
+	if once {
+		over = a.clock.After(tryFor * a.cfg.InstanceTimeout)
 	}
 	err := &overloadError{}
 	select {
@@ -74,11 +74,11 @@ func (at *attempt) admit(ctx context.Context) error {
 	case <-over:
 	case <-ctx.Done():
 		err.ended = ErrInterrupted
-	case <-c.background.closing:
+	case <-a.background.closing:
 		err.ended = ErrClosed
 	}
 	err.underWay, err.waiting, err.full = a.giveUp(turn)
-	err.waited = drift.Elapsed(began, c.reader.Now())
+	err.waited = drift.Elapsed(began, a.reader.Now())
 	return err
 }
 
@@ -122,7 +122,7 @@ func (a *admission) end(won, answered bool, began, now time.Duration) {
 	if took := max(now-began, 1); won && (a.quickest == 0 || took < a.quickest) {
 		a.quickest = took
 	}
-	late := !won && now-began >= a.timeout // a won one may have taken two, to settle its token
+	late := !won && now-began >= a.cfg.InstanceTimeout // a won one may have taken two, to settle its token
 	switch {
 	case late && began >= a.lowered:
 		a.limit = max((min(a.room(), a.underWay)+1)/2, min(leastRounds, a.most))
@@ -175,20 +175,3 @@ func (e *overloadError) Unwrap() []error {
 	}
 	return []error{e.ended, ErrOverloaded}
 }
-
-// overloaded is an error if n requests to a server are more than may be unanswered. A quarter of Config.Lab.MaxInFlight is
-// kept for Op.Held: however many acquisitions are unanswered, a lease can be extended and released.
-func (c *core) overloaded(op wire.Op, n int) error {
-	most := c.cfg.Lab.MaxInFlight
-	if !op.Held() {
-		most = acquisitionsOf(most)
-	}
-	if n > most {
-		return fmt.Errorf("%w: %d requests to this instance are unanswered; wait for it, or raise Config.Lab.MaxInFlight", ErrOverloaded, n-1)
-	}
-	return nil
-}
-
-// acquisitionsOf is the part of MaxInFlight for requests that are not about a key that the
-// client has set before.
-func acquisitionsOf(maxInFlight int) int { return maxInFlight - maxInFlight/4 }

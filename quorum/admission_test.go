@@ -14,8 +14,12 @@ type gate struct {
 	now time.Duration
 }
 
+func admissionOf(maxInFlight int) *admission {
+	return newAdmission(&env{cfg: Config{InstanceTimeout: 400 * time.Millisecond, Lab: Lab{MaxInFlight: maxInFlight}}})
+}
+
 func newGate(t *testing.T) *gate {
-	return &gate{newAdmission(400*time.Millisecond, 4096), t, time.Hour}
+	return &gate{admissionOf(4096), t, time.Hour}
 }
 
 // rounds begins n rounds at once that end after took, and returns how many were admitted. The others give up.
@@ -70,7 +74,7 @@ func TestRoundsWithinMaxInFlight(t *testing.T) {
 	g := newGate(t)
 	g.rounds(1, 10*time.Second, true)
 	require.Equal(t, 3072, g.rounds(5000, time.Second, true))
-	g.admission = newAdmission(400*time.Millisecond, 8)
+	g.admission = admissionOf(8)
 	require.Equal(t, 6, g.rounds(100, 400*time.Millisecond, false))
 	require.Equal(t, 6, g.rounds(100, time.Millisecond, false))
 }

@@ -20,7 +20,7 @@ type attempt struct {
 	once  bool // its caller doesn't wait for the lock
 	start drift.Instant
 	v     *value
-	after []*value      // the earlier ones under these keys that are being deleted, see underWay
+	after []*value      // the earlier ones under these keys that are being deleted, see values
 	calls []call        // one to each server
 	done  chan struct{} // closed when the answers decide the round
 
@@ -38,7 +38,7 @@ func (c *Coordinator) round(ctx context.Context, all keys, try int) (*Lease, *Ro
 
 func (a *attempt) run(ctx context.Context) (*Lease, *RoundError) {
 	c := a.c
-	if err := a.admit(ctx); err != nil {
+	if err := c.admission.admit(ctx, a.handle != "" || a.decider >= 0, a.once); err != nil {
 		return nil, a.notAdmitted(ctx, err)
 	}
 	//guard:rollback-before-close  Close waits until a round that has begun is a lease or was rolled back
@@ -56,9 +56,9 @@ func (a *attempt) run(ctx context.Context) (*Lease, *RoundError) {
 	if err != nil {
 		return nil, c.roundError(wire.Acquire, a.keys, err)
 	}
-	c.tellStart(ctx, wire.Acquire, a.keys, a.try)
+	c.cfg.Hooks.tellStart(ctx, wire.Acquire, a.keys, a.try)
 	//guard:resumed-under-new-value  a resumed lease has a value of its own, which nothing late of the sender can touch
-	a.v = newValue(c.core, a.keys, writeValue(digits, c.cfg.Owner, c.terms.Note))
+	a.v = newValue(c.values, a.keys, writeValue(digits, c.cfg.Owner, c.terms.Note))
 	// Before the first SET is sent: no server starts counting the TTL earlier.
 	//guard:start-before-send  the validity counts from before the first SET
 	a.start = c.reader.Now()
@@ -77,7 +77,7 @@ func (a *attempt) run(ctx context.Context) (*Lease, *RoundError) {
 	}
 	c.noteRound(ctx, a.keys[0], a.start, nil)
 	a.v.wins(a.round.token)
-	lease := newLease(ctx, a.v, a.round.token, &c.terms, a.start)
+	lease := newLease(ctx, c.core, a.v, a.round.token, &c.terms, a.start)
 	if hook := c.cfg.Hooks.RoundDecided; hook != nil {
 		end.Token, end.Validity, end.Ballots = a.round.token, validity, a.round.votes.values()
 		c.withHook(lease, func() { hook(ctx, end) })
@@ -91,17 +91,18 @@ func (a *attempt) ask(ctx context.Context) (cause error) {
 	req := v.request(wire.Acquire)
 	req.TTL, req.Clock = c.terms.TTL, req.Fence.On
 	if req.Fence.On {
-		req.Fence.Token = c.startToken(a.start)
+		req.Fence.Token = c.servers.startToken(a.start)
 	}
-	if v.resumed = a.handle != ""; v.resumed {
+	resumes := a.handle != ""
+	if resumes {
 		// It is sent to every server at once, because it may come too late by its turn, and nothing else deletes the
 		// handle's value there.
 		req.Delete = []string{a.handle}
 	} else {
-		a.after = c.underWay.before(v.keys)
+		a.after = c.values.deleted(v.keys)
 	}
 	a.calls, a.done = v.calls(req, a), make(chan struct{})
-	r, orders := newRound(settlement.Rules{Quorum: c.majority.Q, Ahead: c.cfg.ahead()}, slices.Clone(c.pending), a.decider, v.resumed)
+	r, orders := newRound(settlement.Rules{Quorum: c.majority.Q, Ahead: c.cfg.ahead()}, slices.Clone(c.pending), a.decider, resumes)
 	a.round = r
 	a.send(orders, a.start)
 	select {
@@ -123,7 +124,7 @@ func (a *attempt) send(orders []order, now drift.Instant) {
 		}
 		req := a.v.request(wire.Raise)
 		req.Fence.Token = a.round.token
-		a.v.send(&call{s: a.c.servers[o.i], req: req, v: a.v, to: a}, now)
+		a.v.send(&call{s: a.c.servers[o.i], req: req, about: a.v, to: a}, now)
 	}
 }
 
@@ -205,7 +206,7 @@ func (a *attempt) rollBack(ctx context.Context) {
 	// can.
 	var notify []bool
 	if r.why != ErrNoQuorum && r.why != ErrUnsettled {
-		notify = v.notifiers()
+		notify = a.c.subscriptions.notifying(v.keys)
 	}
 	granted := make(inbox, len(v.places))
 	//guard:rollback-detached  a lost round is rolled back even if its caller was cancelled
@@ -237,30 +238,9 @@ func (a *attempt) notAdmitted(ctx context.Context, why error) *RoundError {
 	if errors.Is(why, ErrInterrupted) {
 		err.Cause = causeOf(ctx)
 	}
-	a.c.tellStart(ctx, wire.Acquire, a.keys, a.try)
+	a.c.cfg.Hooks.tellStart(ctx, wire.Acquire, a.keys, a.try)
 	if decided := a.c.cfg.Hooks.RoundDecided; decided != nil {
 		decided(ctx, RoundEnd{Op: wire.Acquire, Key: a.keys[0], Also: a.keys.others(), Try: a.try, Started: a.c.reader.Now().Wall, Err: err})
 	}
 	return err
-}
-
-// tellStart calls Hooks.RoundStarted.
-func (c *core) tellStart(ctx context.Context, op wire.Op, all keys, try int) {
-	if started := c.cfg.Hooks.RoundStarted; started != nil {
-		started(ctx, RoundStart{Op: op, Key: all[0], Also: all.others(), Try: try})
-	}
-}
-
-// withHook calls a hook before the caller gets the lease. If the hook panics no caller gets the
-// lease. Then it is released, so that its keys don't stay for a TTL.
-func (c *core) withHook(lease *Lease, hook func()) {
-	returned := false
-	defer func() {
-		if !returned {
-			//guard:panic-releases  a lease that no caller gets because a hook panics is released
-			c.discard(lease)
-		}
-	}()
-	hook()
-	returned = true
 }

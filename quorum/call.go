@@ -28,10 +28,10 @@ type call struct {
 	req     *wire.Request // without Run, Clock and Fence.Floor; several calls may have the same
 	waiter  *wire.Waiter  // of an Enqueue or a Dequeue
 	timeout time.Duration
-	v       *value       // that it is about, nil if it is about none
+	about   orderly      // the value that it is about, nil if it is about none
 	to      taker        // takes the call when it has ended; nil if nobody waits
 	of      int          // the number of its extension among several
-	waits   atomic.Int32 // for how many earlier values, see value.precedes
+	waits   atomic.Int32 // for how many earlier values, see orderly
 
 	began, sent drift.Instant
 	run         wire.Run      // of the server; a request that counts names it, see Request.Run
@@ -45,6 +45,17 @@ type call struct {
 
 // taker takes calls that have ended, on a goroutine that other answers wait for.
 type taker interface{ take(c *call) }
+
+// orderly is the value that a call is about, as the call knows it. It has its calls to a server begin one after the
+// other.
+type orderly interface {
+	// begin begins a call at its turn. now is as in call.start.
+	begin(c *call, now drift.Instant)
+	// answered takes in a call's answer, before its taker.
+	answered(c *call)
+	// next begins what waits for a call's end, after its taker.
+	next(i int)
+}
 
 // inbox is a taker that has room for all of its calls.
 type inbox chan *call
@@ -71,15 +82,15 @@ func (c *call) shares() bool { return c.req.Op == wire.Acquire || c.req.Op == wi
 func (c *call) start(now drift.Instant) {
 	s, op := c.s, c.req.Op
 	if c.began = now; now == (drift.Instant{}) {
-		c.began = s.c.reader.Now()
+		c.began = s.reader.Now()
 	}
 	if c.timeout == 0 {
-		c.timeout = s.c.cfg.InstanceTimeout
+		c.timeout = s.cfg.InstanceTimeout
 	}
 	var st standing
 	s.mu.Lock()
 	s.unanswered++
-	err := s.c.overloaded(op, s.unanswered)
+	err := s.overloaded(op, s.unanswered)
 	if err == nil && c.identifies() {
 		st = s.standingLocked(c.began)
 	}
@@ -113,7 +124,7 @@ func (c *call) connect() {
 	case c.identifies():
 		c.probe(true)
 	default:
-		c.began = c.s.c.reader.Now()
+		c.began = c.s.reader.Now()
 		c.send(standing{}, c.began)
 	}
 }
@@ -121,7 +132,7 @@ func (c *call) connect() {
 // probe probes the server before the request is sent, if it is unknown. fresh says that the
 // connection was made for this request: then each of the two has a timeout of its own.
 func (c *call) probe(fresh bool) {
-	ctx, cancel := c.s.c.clock.WithTimeout(context.Background(), c.timeout)
+	ctx, cancel := c.s.clock.WithTimeout(context.Background(), c.timeout)
 	defer cancel()
 	st, err := c.s.identified(ctx, c.shares())
 	if err == nil && c.req.Op == wire.Acquire {
@@ -131,7 +142,7 @@ func (c *call) probe(fresh bool) {
 		c.fail(err)
 		return
 	}
-	now := c.s.c.reader.Now()
+	now := c.s.reader.Now()
 	if fresh {
 		c.began = now
 	}
@@ -163,7 +174,7 @@ func (c *call) send(st standing, now drift.Instant) {
 		c.floor, req.Fence.Floor = st.floor, st.floor
 		// A resumption deletes the lease's value alone, so that an instance without it can't count.
 		//guard:own-values-are-deleted  an acquisition first deletes the values that this client is deleting anyway
-		if !c.v.resumed {
+		if req.Delete == nil {
 			req.Delete = c.s.deletes.before(&req)
 		}
 	}
@@ -174,7 +185,7 @@ func (c *call) send(st standing, now drift.Instant) {
 
 // Receive takes in the answer.
 func (c *call) Receive(vote wire.Vote) {
-	s, received := c.s, c.s.c.reader.Now()
+	s, received := c.s, c.s.reader.Now()
 	s.learn(&vote, c.timeout, c.sent, received)
 	c.ballot = Ballot{Vote: vote, Latency: drift.Elapsed(c.sent, received)}
 	if !c.counts() {
@@ -219,13 +230,13 @@ func (c *call) Receive(vote wire.Vote) {
 // there is sent once more, because a server that was restarted may have kept the key. An Acquire isn't: its
 // key may have been set in that other run, and would refuse it.
 func (c *call) probeAfter(received drift.Instant) {
-	ctx, cancel := c.s.c.clock.WithTimeout(context.Background(), max(c.timeout-drift.Elapsed(c.began, received), 1))
+	ctx, cancel := c.s.clock.WithTimeout(context.Background(), max(c.timeout-drift.Elapsed(c.began, received), 1))
 	defer cancel()
 	st, err := c.s.identified(ctx, c.shares())
 	switch {
 	case err == nil && c.req.Op != wire.Acquire && !c.repeated:
 		c.repeated = true
-		c.send(st, c.s.c.reader.Now())
+		c.send(st, c.s.reader.Now())
 		return
 	case err == nil:
 		err = st.err
@@ -278,7 +289,7 @@ func (c *call) implausible() error {
 
 // fail ends the call before it was sent.
 func (c *call) fail(err error) {
-	c.ballot = Ballot{Vote: wire.Vote{Unsent: true, Err: c.s.hideTimeout(err, c.timeout)}, Latency: drift.Elapsed(c.began, c.s.c.reader.Now())}
+	c.ballot = Ballot{Vote: wire.Vote{Unsent: true, Err: c.s.hideTimeout(err, c.timeout)}, Latency: drift.Elapsed(c.began, c.s.reader.Now())}
 	c.end()
 }
 
@@ -294,16 +305,16 @@ func (c *call) end() {
 // ended is end for a call that was not started.
 func (c *call) ended() {
 	c.ballot.Instance = c.s.name
-	if c.v != nil {
-		c.v.answered(c)
+	if c.about != nil {
+		c.about.answered(c)
 	}
 	if c.to != nil {
 		c.to.take(c)
 	}
-	if c.v != nil {
-		c.v.next(c.s.index)
+	if c.about != nil {
+		c.about.next(c.s.index)
 	}
-	c.s.c.background.finish()
+	c.s.background.finish()
 }
 
 // ask sends a request that is about no value of a round, and waits for the answer. A grant has no further effect.
@@ -318,8 +329,25 @@ func (s *server) position(op wire.Op, w wire.Waiter) Ballot {
 func (c *call) await() Ballot {
 	answer := make(inbox, 1)
 	c.to = answer
-	c.s.c.background.add()
+	c.s.background.add()
 	c.start(drift.Instant{})
 	<-answer
 	return c.ballot
 }
+
+// overloaded is an error if n requests to a server are more than may be unanswered. A quarter of Config.Lab.MaxInFlight is
+// kept for Op.Held: however many acquisitions are unanswered, a lease can be extended and released.
+func (e *env) overloaded(op wire.Op, n int) error {
+	most := e.cfg.Lab.MaxInFlight
+	if !op.Held() {
+		most = acquisitionsOf(most)
+	}
+	if n > most {
+		return fmt.Errorf("%w: %d requests to this instance are unanswered; wait for it, or raise Config.Lab.MaxInFlight", ErrOverloaded, n-1)
+	}
+	return nil
+}
+
+// acquisitionsOf is the part of MaxInFlight for requests that are not about a key that the
+// client has set before.
+func acquisitionsOf(maxInFlight int) int { return maxInFlight - maxInFlight/4 }

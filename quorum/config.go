@@ -242,6 +242,9 @@ func (l Lab) complete(maxTTL time.Duration) Lab {
 //guard:clock-outruns-counter  after a quarantine the clock is above every token that a lost counter gave
 func (c *Config) ahead() time.Duration { return c.MaxTTL / 2 }
 
+// quarantine is how long a server's votes are ignored that may have lost some.
+func (c *Config) quarantine() time.Duration { return c.MaxTTL + c.Lab.Drift.Of(c.MaxTTL) }
+
 // counterTTL is wire.Fence.TTL: how long a resource's counter is kept at least after the server's
 // clock has passed the token that it started at, or was last raised to. Grants don't prolong that,
 // because a counter that expires starts again from the clock, which is above every token that it gave.

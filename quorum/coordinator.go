@@ -11,10 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/redquorum/redlock/drift"
-	"github.com/redquorum/redlock/quorum/internal/majority"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -31,23 +28,17 @@ type Coordinator struct {
 
 // core is what all views of a Coordinator share.
 type core struct {
-	cfg           Config
+	*env
 	connLife      time.Duration // the longest of any instance, see Instance.ConnLife
-	majority      majority.Majority
-	servers       []*server
-	pending       ballots  // of servers that haven't answered
-	registry      registry // of the servers that the instances reach
-	deciders      []int    // the servers in the order in which they decide a split
-	clock         clock.Clock
-	reader        *drift.Reader
-	random        *random
-	background    *background
+	servers       servers
+	pending       ballots // of servers that haven't answered
+	deciders      []int   // the servers in the order in which they decide a split
+	values        *values
+	subscriptions *subscriptions
 	queues        *queues
-	underWay      underWay
-	subscriptions []*subscription // per instance; nil if it cannot notify
 	admission     *admission
 	keeper        *keeper
-	watching      sync.Once
+	monitor       monitor
 	closeAlso     func() error // closes Config.CloseAlso, once
 	waitReported  atomic.Int64 // the end of the quarantines that Hooks.Waiting was last called for, by the monotonic clock
 	lostSince     atomic.Int64 // the start of the first of the last rounds that no quorum answered, likewise; 0: none, -1: reported
@@ -93,16 +84,8 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	source := &random{reader: cfg.Lab.Random}
-	cfg.Lab.Random = source // which is safe for concurrent use
 	c := &core{
-		cfg:        cfg,
-		majority:   majority.Majority{N: len(instances), Q: cfg.Quorum},
-		clock:      cfg.Lab.Clock,
-		reader:     newReader(cfg.Lab.Clock),
-		random:     source,
-		background: newBackground(),
-		admission:  newAdmission(cfg.InstanceTimeout, cfg.Lab.MaxInFlight),
+		env: newEnv(cfg),
 		closeAlso: sync.OnceValue(func() error {
 			if cfg.CloseAlso == nil {
 				return nil
@@ -117,15 +100,18 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 	if err := c.validate(terms); err != nil {
 		return nil, err
 	}
-	c.keeper = newKeeper(c)
-	length := cfg.MaxTTL + cfg.Lab.Drift.Of(cfg.MaxTTL)
-	for i, inst := range instances {
-		s := newServer(c, i, inst, length)
+	c.servers = newServers(c.env, instances)
+	for _, s := range c.servers {
 		c.pending = append(c.pending, &Ballot{Instance: s.name, Vote: wire.Vote{Err: ErrPending}})
-		c.servers, c.subscriptions = append(c.servers, s), append(c.subscriptions, c.newSubscription(s))
 	}
-	c.deciders = c.decisionOrder()
-	c.queues = newQueues(c)
+	c.deciders = c.servers.inOrder()
+	c.monitor.env, c.monitor.servers = c.env, c.servers
+	c.values = &values{env: c.env, servers: c.servers}
+	c.admission = newAdmission(c.env)
+	c.keeper = newKeeper(c)
+	c.subscriptions = newSubscriptions(c.servers)
+	c.queues = newQueues(c.env, c.subscriptions)
+	c.subscriptions.notify(c.queues)
 	return &Coordinator{core: c, terms: terms}, nil
 }
 
@@ -153,14 +139,6 @@ func (c *core) covers(ttl time.Duration) error {
 			"lower TTL, raise MaxTTL in all clients, or set instance.Config.FixedAddress if no address ever moves while its server lives", ErrConfig, ttl, c.cfg.MaxTTL, c.connLife)
 	}
 	return nil
-}
-
-// newReader makes the reader of a clock: the faster one if it is the machine's own clock.
-func newReader(c clock.Clock) *drift.Reader {
-	if reflect.TypeOf(c) == reflect.TypeOf(clock.New()) {
-		return drift.SystemReader()
-	}
-	return drift.NewReader(c)
 }
 
 // WithTerms returns a view of the Coordinator that takes locks on other terms. change gets
@@ -239,18 +217,6 @@ func (c *Coordinator) Settle(ctx context.Context) error {
 	return nil
 }
 
-// closed reports whether Close was called.
-func (c *core) closed() bool { return c.background.isClosed() }
-
-// quarantines has each instance's quarantine, nil if it may vote.
-func (c *core) quarantines(now drift.Instant) []*QuarantineError {
-	all := make([]*QuarantineError, len(c.servers))
-	for i, s := range c.servers {
-		all[i] = s.quarantined(now)
-	}
-	return all
-}
-
 // noteRound takes in the end of a round, nil if it was won, and calls Hooks.Waiting if the servers let nobody have a
 // lock: once for the quarantines of too many, and once for a time without a quorum.
 func (c *core) noteRound(ctx context.Context, key string, started drift.Instant, lost *RoundError) {
@@ -266,7 +232,7 @@ func (c *core) noteRound(ctx context.Context, key string, started drift.Instant,
 	now := c.reader.Now()
 	event := WaitEvent{Key: key, Instances: len(c.servers)}
 	left := make([]time.Duration, len(c.servers))
-	for i, q := range c.quarantines(now) {
+	for i, q := range c.servers.quarantines(now) {
 		if q == nil {
 			continue
 		}
@@ -296,37 +262,6 @@ func (c *core) noteRound(ctx context.Context, key string, started drift.Instant,
 
 // reportOutageAfter is how long no quorum may answer before Hooks.Waiting says so.
 const reportOutageAfter = time.Second
-
-// startClockMonitor starts the goroutine that reads the instances' clocks every Lab.ClockEvery, also while no
-// lock is taken: the longer ago the last reading, the larger the jump that could pass for a
-// difference of rates. It ends when the Coordinator is closed.
-func (c *core) startClockMonitor() {
-	if c.cfg.Lab.ClockMonitor == Off {
-		return
-	}
-	c.watching.Do(func() {
-		c.background.spawnStanding(func() {
-			for {
-				select {
-				case <-c.background.closing:
-					return
-				case <-c.clock.After(c.cfg.Lab.ClockEvery):
-				}
-				c.tick()
-			}
-		})
-	})
-}
-
-// tick reads every instance's clock once, and probes those that are in another run than the
-// last probe found.
-func (c *core) tick() {
-	var all sync.WaitGroup
-	for _, s := range c.servers {
-		all.Go(s.tick)
-	}
-	all.Wait()
-}
 
 // Version is the version of this module in the running program: v0.1.0, or one that names a commit.
 // "(devel)" if the go command has noted none, as in tests. It is for logs, because a protection that is

@@ -27,8 +27,9 @@ import (
 // Otherwise a client on a slow network would be refused by its own earlier SETs: each of its deletes would come
 // after its next SET.
 type deletes struct {
-	s      *server
-	window time.Duration // the length of a quarantine: a key that was there when the server answered has expired by then
+	*env
+	ask    func(*wire.Request) Ballot // the server
+	window time.Duration              // the length of a quarantine: a key that was there when the server answered has expired by then
 
 	early      atomic.Int64 // values in byKey, readable without the lock
 	size       atomic.Int64 // len(pending), likewise
@@ -43,21 +44,25 @@ type deletes struct {
 	wake    chan struct{} // ends a pause
 }
 
-// deletion is how far the deletion of a value from a server has come.
-type deletion uint8
+func newDeletes(e *env, ask func(*wire.Request) Ballot, window time.Duration) *deletes {
+	return &deletes{env: e, ask: ask, window: window, wake: make(chan struct{}, 1)}
+}
 
-const (
-	notDeleted deletion = iota
-	// early: acquisitions delete it first.
-	early
-	// over: it isn't there any more, or the delete was given up.
-	over
-)
+// deletable is a value, as its pending delete knows it.
+type deletable interface {
+	// deletedAgain takes in the answer to the pending delete on server i. It reports whether nothing is there nor can
+	// arrive.
+	deletedAgain(i int, vote wire.Vote) (absent bool)
+	// deletionEnds takes in the end of the pending delete on server i.
+	deletionEnds(i int)
+}
 
 // pendingDelete is one delete. While a SET may still arrive, it isn't done when it finds nothing, nor
 // when it finds the key of another SET.
 type pendingDelete struct {
-	v             *value
+	of            deletable
+	server        int
+	req           *wire.Request
 	due           time.Duration // not to be sent before
 	pause         time.Duration // until the next try
 	firstAnswered time.Duration // when the server first answered it, 0 before
@@ -79,66 +84,12 @@ const (
 	mostDeleted = 8
 )
 
-// deleteEarly has later acquisitions delete the value from each server where it may be, until its deletion there
-// is over. The value of a lease is deleted so only when its release is decided: until then the release must find the
-// keys itself, because the holder learns from it whether it held the lock.
-func (v *value) deleteEarly() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for i, s := range v.c.servers {
-		p := &v.places[i]
-		// A request that hasn't ended may set it, or be the delete.
-		if p.deletion == notDeleted && (p.queued > 0 || !p.presence.Absent()) {
-			p.deletion = early
-			s.deletes.addEarly(v)
-		}
-	}
-}
-
-// deletedLocked takes in the end of a request to delete the value from server i.
-func (v *value) deletedLocked(i int) {
-	p, d := &v.places[i], v.c.servers[i].deletes
-	// The sender deletes a key of its own that arrives after the hand-off.
-	pending := !v.abandoned || p.presence.Unanswered > 0 && !p.presence.There
-	switch {
-	case p.presence.Absent():
-		v.deletionEndsLocked(i)
-	//guard:delete-stays-pending  a delete that couldn't be delivered stays pending
-	case pending:
-		now := v.c.reader.Now().Mono
-		d.add(&pendingDelete{v: v, due: now + repeatMin, pause: repeatMin})
-	}
-}
-
-func (v *value) deletionEndsLocked(i int) {
-	p := &v.places[i]
-	if p.deletion == early {
-		v.c.servers[i].deletes.forget(v)
-	}
-	p.deletion = over
-}
-
-func (v *value) deletionEnds(i int) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.deletionEndsLocked(i)
-}
-
-// deletedAgain takes in the answer to a pending delete on server i. It reports whether nothing is there nor can arrive.
-func (v *value) deletedAgain(i int, vote wire.Vote) (absent bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	p := &v.places[i]
-	p.note(len(v.keys) > 1, wire.Release, vote)
-	return p.presence.Absent()
-}
-
 // full returns an error if so many deletes are pending that the server should not be asked
 // for anything that may have to be deleted. The error says why the deletes fail. If the
 // server can't delete at all, no waiting helps.
 func (d *deletes) full() error {
 	n := d.size.Load()
-	if n < int64(d.s.c.cfg.Lab.MaxPendingDeletes) {
+	if n < int64(d.cfg.Lab.MaxPendingDeletes) {
 		return nil
 	}
 	d.mu.Lock()
@@ -150,44 +101,44 @@ func (d *deletes) full() error {
 	return fmt.Errorf("%w: too many pending deletes (%d), of which the last one failed: %w", ErrOverloaded, n, failure)
 }
 
-// before is the values that an acquisition deletes first: those of the request, and the latest under its
-// keys, but not its own, whose round may be lost before its request is sent.
+// before is the values that an acquisition deletes first: the latest under its keys, but not its own, whose round
+// may be lost before its request is sent.
 func (d *deletes) before(req *wire.Request) []string {
 	if d.early.Load() == 0 {
-		return req.Delete
+		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var found []string
 	for _, key := range req.Keys {
 		for _, text := range d.byKey[key] {
-			if text != req.Value && !slices.Contains(req.Delete, text) && !slices.Contains(found, text) {
+			if text != req.Value && !slices.Contains(found, text) {
 				found = append(found, text)
 			}
 		}
 	}
-	found = found[max(0, len(found)-mostDeleted):]
-	return slices.Concat(req.Delete, found)
+	return found[max(0, len(found)-mostDeleted):]
 }
 
-// addEarly adds a value that acquisitions delete first.
-func (d *deletes) addEarly(v *value) {
+// addEarly adds a value under the keys that acquisitions delete first.
+func (d *deletes) addEarly(keys keys, value string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.byKey == nil {
 		d.byKey = make(map[string][]string)
 	}
-	for _, key := range v.keys {
-		d.byKey[key] = append(d.byKey[key], v.text)
+	for _, key := range keys {
+		d.byKey[key] = append(d.byKey[key], value)
 	}
 	d.early.Add(1)
 }
 
-// add adds a pending delete.
-func (d *deletes) add(p *pendingDelete) {
+// add adds a pending delete of a value on server i.
+func (d *deletes) add(of deletable, i int, req *wire.Request) {
+	due := d.reader.Now().Mono + repeatMin
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.pending = append(d.pending, p)
+	d.pending = append(d.pending, &pendingDelete{of: of, server: i, req: req, due: due, pause: repeatMin})
 	d.size.Store(int64(len(d.pending)))
 	if d.running {
 		d.notify() // it may be in a long pause for older deletes
@@ -195,15 +146,15 @@ func (d *deletes) add(p *pendingDelete) {
 	}
 	// Also while the Coordinator closes: the last pass is part of closing.
 	d.running = true
-	d.s.c.background.spawn(d.run)
+	d.background.spawn(d.run)
 }
 
 // forget removes a value that acquisitions delete first.
-func (d *deletes) forget(v *value) {
+func (d *deletes) forget(keys keys, value string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, key := range v.keys {
-		left := slices.DeleteFunc(d.byKey[key], func(text string) bool { return text == v.text })
+	for _, key := range keys {
+		left := slices.DeleteFunc(d.byKey[key], func(text string) bool { return text == value })
 		if d.byKey[key] = left; len(left) == 0 {
 			delete(d.byKey, key)
 		}
@@ -236,8 +187,8 @@ func (d *deletes) notify() {
 func (d *deletes) run() {
 	pause := silentMin
 	for {
-		closing := d.s.c.closed()
-		now := d.s.c.reader.Now().Mono
+		closing := d.closed()
+		now := d.reader.Now().Mono
 		d.mu.Lock()
 		if len(d.pending) == 0 {
 			d.running = false
@@ -282,7 +233,7 @@ func (d *deletes) dropTried(due []*pendingDelete) {
 	d.size.Store(int64(len(d.pending)))
 	d.mu.Unlock()
 	for _, p := range tried {
-		p.v.deletionEnds(d.s.index)
+		p.of.deletionEnds(p.server)
 	}
 }
 
@@ -318,11 +269,11 @@ func (d *deletes) sendAll(due []*pendingDelete) bool {
 }
 
 func (d *deletes) send(p *pendingDelete) bool {
-	vote := d.s.ask(p.v.request(wire.Release)).Vote
-	now := d.s.c.reader.Now().Mono
+	vote := d.ask(p.req).Vote
+	now := d.reader.Now().Mono
 	done, answered := d.judge(p, vote, now)
 	if done {
-		p.v.deletionEnds(d.s.index)
+		p.of.deletionEnds(p.server)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -345,7 +296,7 @@ func (d *deletes) judge(p *pendingDelete, vote wire.Vote, now time.Duration) (do
 	switch {
 	case vote.Outcome != wire.Failed:
 		//guard:delete-repeated  a pending delete that found nothing is repeated while the SET may still arrive
-		if p.v.deletedAgain(d.s.index, vote) {
+		if p.of.deletedAgain(p.server, vote) {
 			return true, true
 		}
 		// Nothing is there any more, but a SET may still arrive: from another socket of a
@@ -385,8 +336,8 @@ func (d *deletes) pauseFor(t time.Duration, silent bool) {
 	d.silent = silent
 	d.mu.Unlock()
 	select {
-	case <-d.s.c.clock.After(t):
+	case <-d.clock.After(t):
 	case <-d.wake:
-	case <-d.s.c.background.closing:
+	case <-d.background.closing:
 	}
 }

@@ -153,22 +153,6 @@ type RoundError struct {
 	Holder *Holder
 }
 
-// roundError makes a RoundError that has yet to get its votes.
-func (c *core) roundError(op wire.Op, all keys, verdict error) *RoundError {
-	return &RoundError{Op: op, Key: all[0], Also: all.others(), Verdict: verdict, Quorum: c.majority.Q}
-}
-
-// Ballot is one instance's part in a round.
-type Ballot struct {
-	// Instance is its name.
-	Instance string
-	// Vote is its answer. If the round was decided before it answered, its outcome is Failed
-	// and its error ErrPending.
-	Vote wire.Vote
-	// Latency is the time from sending to the answer, 0 while it is pending.
-	Latency time.Duration
-}
-
 // ErrPending marks the vote of an instance that had not answered, or not been
 // asked, when its round was decided.
 var ErrPending = errors.New("quorum: no answer yet when the round was decided")
@@ -360,25 +344,6 @@ func (e *RoundError) Unwrap() []error {
 	add(e.Op, e.Votes)
 	add(wire.Raise, e.Raises)
 	return errs
-}
-
-// outcomes are the ballots of a round by outcome.
-type outcomes struct{ granted, refused, failed, pending int }
-
-func outcomesOf(votes []Ballot) (t outcomes) {
-	for _, ballot := range votes {
-		switch {
-		case ballot.Vote.Outcome == wire.Granted:
-			t.granted++
-		case ballot.Vote.Outcome == wire.Refused:
-			t.refused++
-		case ballot.Vote.Err == ErrPending:
-			t.pending++
-		default:
-			t.failed++
-		}
-	}
-	return t
 }
 
 // QuarantineReason says why an instance may not vote.

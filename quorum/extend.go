@@ -64,7 +64,7 @@ func (l *Lease) extend(ctx context.Context, keep time.Duration) error {
 	if ctx.Err() != nil {
 		return l.extendError(ErrInterrupted, causeOf(ctx), nil)
 	}
-	c := l.value.c
+	c := l.c
 	e, err := l.newExtension(ctx, keep, c.cfg.InstanceTimeout)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ type extension struct {
 // The caller has begun the extension (beginExtension), so the cut is computed when the extension is
 // sent, and not before a wait. timeout bounds each request to each instance.
 func (l *Lease) newExtension(ctx context.Context, keep, timeout time.Duration) (*extension, error) {
-	v, c := l.value, l.value.c
+	v, c := l.value, l.c
 	ttl, more := l.nextTTL()
 	// The time for which Keep has the keys stay is no validity.
 	length := c.cfg.Lab.Drift.Validity(ttl, 0)
@@ -117,7 +117,7 @@ func (l *Lease) newExtension(ctx context.Context, keep, timeout time.Duration) (
 	l.keep = max(l.keep, keep)
 	ttl = max(ttl, l.keep)
 	l.mu.Unlock()
-	c.tellStart(ctx, wire.Extend, v.keys, 1)
+	c.cfg.Hooks.tellStart(ctx, wire.Extend, v.keys, 1)
 	//guard:restore-is-no-grant  an instance where the lease is put back doesn't count for the extension
 	req := v.request(wire.Extend)
 	req.TTL = ttl
@@ -131,7 +131,7 @@ func (l *Lease) newExtension(ctx context.Context, keep, timeout time.Duration) (
 
 // asking is the extension with that request, which nobody has been asked for.
 func (l *Lease) asking(req *wire.Request, length time.Duration) *extension {
-	c := l.value.c
+	c := l.c
 	return &extension{
 		lease: l, req: req, length: length, calls: l.value.calls(req, nil),
 		votes: slices.Clone(c.pending), tally: majority.Tally{Majority: c.majority},
@@ -146,14 +146,14 @@ func (l *Lease) nextTTL() (ttl time.Duration, more bool) {
 	if l.terms.MaxLife == 0 {
 		return ttl, true
 	}
-	lived := drift.Elapsed(l.acquired, l.value.c.reader.Now())
+	lived := drift.Elapsed(l.acquired, l.c.reader.Now())
 	ttl = min(ttl, l.terms.MaxLife-lived).Truncate(time.Millisecond)
 	if ttl == l.terms.TTL {
 		return ttl, true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	more = ttl > 0 && l.value.c.cfg.Lab.Drift.Validity(ttl, 0) > l.leftLocked()
+	more = ttl > 0 && l.c.cfg.Lab.Drift.Validity(ttl, 0) > l.leftLocked()
 	l.capped = l.capped || !more
 	return ttl, more
 }
@@ -197,7 +197,7 @@ func (e *extension) count(i int, ballot *Ballot) {
 
 // conclude reports how the extension ended.
 func (e *extension) conclude(ctx context.Context, err error) error {
-	l, c := e.lease, e.lease.value.c
+	l, c := e.lease, e.lease.c
 	hooks := &c.cfg.Hooks
 	if hooks.RoundDecided != nil {
 		took := drift.Elapsed(e.start, c.reader.Now())
@@ -244,19 +244,13 @@ func (e *extension) prolong() error {
 		return l.over
 	}
 	start, length := e.start, e.length
-	if length-drift.Elapsed(start, l.value.c.reader.Now()) <= 0 {
+	if length-drift.Elapsed(start, l.c.reader.Now()) <= 0 {
 		return l.extendError(fmt.Errorf("%w: %w", ErrNotExtended, ErrTooSlow), nil, e.votes.values())
 	}
-	if length-drift.Elapsed(start, l.value.c.reader.Now()) < l.leftLocked() {
+	if length-drift.Elapsed(start, l.c.reader.Now()) < l.leftLocked() {
 		return nil // Keep had no more time to give
 	}
 	//guard:extension-from-send  the new validity counts from before the extension was sent
 	l.start, l.length, l.capped = start, length, l.capped || e.capped
 	return nil
-}
-
-func (l *Lease) extendError(verdict, cause error, votes []Ballot) *RoundError {
-	err := l.value.c.roundError(wire.Extend, l.value.keys, verdict)
-	err.Cause, err.Votes = cause, votes
-	return err
 }

@@ -100,7 +100,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 	if err := l.Err(); err != nil {
 		return Handle{}, err
 	}
-	c := l.value.c
+	c := l.c
 	before := l.event(nil)
 	now := c.reader.Now()
 	l.mu.Lock()

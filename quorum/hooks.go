@@ -249,3 +249,10 @@ func both[E any](first, second func(E)) func(E) {
 		second(e)
 	}
 }
+
+// tellStart calls RoundStarted.
+func (h *Hooks) tellStart(ctx context.Context, op wire.Op, all keys, try int) {
+	if started := h.RoundStarted; started != nil {
+		started(ctx, RoundStart{Op: op, Key: all[0], Also: all.others(), Try: try})
+	}
+}

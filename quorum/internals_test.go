@@ -16,7 +16,7 @@ func KeptQueues(c *Coordinator) int {
 }
 
 // QueueOf is the instance that has the wait queue for a key.
-func QueueOf(c *Coordinator, key string) int { return c.queueInstance(key) }
+func QueueOf(c *Coordinator, key string) int { return c.servers.queueInstance(key) }
 
 // ContextsOf is how many contexts a lease has.
 func ContextsOf(l *Lease) int {

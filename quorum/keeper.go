@@ -22,7 +22,7 @@ func (l *Lease) KeepAlive() {
 	if l.none() {
 		return
 	}
-	if k := l.value.c.keeper; k.startKeeping(l) {
+	if k := l.c.keeper; k.startKeeping(l) {
 		k.watch(l, k.nextExtension(l.Validity(), false))
 	}
 }

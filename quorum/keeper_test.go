@@ -41,7 +41,7 @@ func TestNextExtension(t *testing.T) {
 		"after a failure, with hardly any time": {left: ms, failed: true, pauses: ms},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			k := newKeeper(&core{cfg: Config{InstanceTimeout: timeout}, reader: drift.NewReader(clock.New()), random: &random{reader: zeros{}}})
+			k := newKeeper(&core{env: &env{cfg: Config{InstanceTimeout: timeout}, reader: drift.NewReader(clock.New()), random: &random{reader: zeros{}}}})
 			if c.most {
 				k.c.random.reader = iotest.ErrReader(context.Canceled) // then the bound is taken
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Lease is a lock that was taken for a limited time. It is safe for concurrent use. A nil or zero
@@ -22,6 +23,7 @@ import (
 // assumptions of the package documentation hold. No client can be sure that it isn't about to
 // be paused. So work under the lease should pass its Token to a resource that checks it.
 type Lease struct {
+	c        *core
 	value    *value
 	token    fencing.Token
 	terms    *Terms // of the view that it was taken with
@@ -57,10 +59,10 @@ const (
 	released
 )
 
-func newLease(ctx context.Context, v *value, token fencing.Token, terms *Terms, start drift.Instant) *Lease {
+func newLease(ctx context.Context, c *core, v *value, token fencing.Token, terms *Terms, start drift.Instant) *Lease {
 	return &Lease{
-		value: v, token: token, terms: terms, acquired: start, parent: context.WithoutCancel(ctx),
-		start: start, length: v.c.cfg.Lab.Drift.Validity(terms.TTL, 0), entry: keeperEntry{index: -1, extendAt: never},
+		c: c, value: v, token: token, terms: terms, acquired: start, parent: context.WithoutCancel(ctx),
+		start: start, length: c.cfg.Lab.Drift.Validity(terms.TTL, 0), entry: keeperEntry{index: -1, extendAt: never},
 	}
 }
 
@@ -172,7 +174,7 @@ func (l *Lease) leftLocked() time.Duration {
 func (l *Lease) untilDeadlineLocked() time.Duration {
 	// Elapsed is the larger of two clocks, because the monotonic clock stands still while
 	// the machine is suspended, and the wall clock can be stepped back.
-	return l.length - drift.Elapsed(l.start, l.value.c.reader.Now())
+	return l.length - drift.Elapsed(l.start, l.c.reader.Now())
 }
 
 // Deadline is when the validity is used up, by the wall clock. If the lease is over it is when
@@ -303,7 +305,7 @@ func (l *Lease) endEach(ends []*leaseContext, why error) {
 	for _, ctx := range ends {
 		ctx.end(why)
 	}
-	l.value.c.keeper.remove(l)
+	l.c.keeper.remove(l)
 }
 
 // reportLoss notifies the wait queue and the hook, unless the lease ended by its holder's will.
@@ -311,8 +313,8 @@ func (l *Lease) reportLoss(why error) {
 	if errors.Is(why, ErrReleased) || errors.Is(why, ErrHandedOff) {
 		return
 	}
-	l.value.c.queues.freed(l)
-	if lost := l.value.c.cfg.Hooks.Lost; lost != nil {
+	l.c.queues.freed(l)
+	if lost := l.c.cfg.Hooks.Lost; lost != nil {
 		lost(l.event(why))
 	}
 }
@@ -326,7 +328,7 @@ func (l *Lease) moveToLocked(stage leaseStage, why error) (ends []*leaseContext,
 	if before != held {
 		return ends, before
 	}
-	now := l.value.c.reader.Now()
+	now := l.c.reader.Now()
 	l.over = why
 	l.overAt = now.Wall
 	if deadline := l.start.Wall.Add(l.length); deadline.Before(l.overAt) {
@@ -340,7 +342,7 @@ func (l *Lease) moveToLocked(stage leaseStage, why error) (ends []*leaseContext,
 
 // watch has the keeper end the lease at its deadline. A lease without a context needs no
 // keeper: Validity is computed at each call.
-func (l *Lease) watch() { l.value.c.keeper.watch(l, never) }
+func (l *Lease) watch() { l.c.keeper.watch(l, never) }
 
 // leftNow is the validity. It doesn't end the lease.
 func (l *Lease) leftNow() time.Duration {
@@ -352,7 +354,7 @@ func (l *Lease) leftNow() time.Duration {
 // reportRelease calls Hooks.Released. before is the lease before its end, and err what came of the
 // release.
 func (l *Lease) reportRelease(ctx context.Context, before LeaseEvent, err error) {
-	if released := l.value.c.cfg.Hooks.Released; released != nil {
+	if released := l.c.cfg.Hooks.Released; released != nil {
 		before.Err = err
 		released(ctx, before)
 	}
@@ -363,6 +365,15 @@ func (l *Lease) event(err error) LeaseEvent {
 	defer l.mu.Unlock()
 	return LeaseEvent{
 		Key: l.value.keys[0], Also: l.value.keys.others(), Token: l.token, Validity: l.leftLocked(), Err: err,
-		Held: drift.Elapsed(l.acquired, l.value.c.reader.Now()),
+		Held: drift.Elapsed(l.acquired, l.c.reader.Now()),
 	}
+}
+
+// errNoLease is the error of all calls on a nil or zero lease.
+var errNoLease = fmt.Errorf("%w: the lease is nil, or was not made by Acquire; look at the error that came instead of it", ErrConfig)
+
+func (l *Lease) extendError(verdict, cause error, votes []Ballot) *RoundError {
+	err := l.c.roundError(wire.Extend, l.value.keys, verdict)
+	err.Cause, err.Votes = cause, votes
+	return err
 }

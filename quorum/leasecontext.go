@@ -95,7 +95,7 @@ type heldKey struct {
 
 // Value is the parent's, except under heldKey while the lease lasts.
 func (c *leaseContext) Value(key any) any {
-	if held, ok := key.(heldKey); ok && held.c == c.lease.value.c && slices.Contains(c.lease.value.keys, held.key) && c.lease.leftNow() > 0 {
+	if held, ok := key.(heldKey); ok && held.c == c.lease.c && slices.Contains(c.lease.value.keys, held.key) && c.lease.leftNow() > 0 {
 		return c.lease
 	}
 	return c.Context.Value(key)

@@ -7,17 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func named(names ...string) *core {
-	c := &core{}
+func named(names ...string) (all servers) {
 	for _, name := range names {
-		c.servers = append(c.servers, &server{name: name})
+		all = append(all, &server{name: name})
 	}
-	return c
+	return all
 }
 
-func (c *core) names(order []int) (names []string) {
+func (all servers) names(order []int) (names []string) {
 	for _, i := range order {
-		names = append(names, c.servers[i].name)
+		names = append(names, all[i].name)
 	}
 	return names
 }
@@ -25,12 +24,12 @@ func (c *core) names(order []int) (names []string) {
 // Clients agree on the instances however they list them, and the wait queues are spread over them.
 func TestOrder(t *testing.T) {
 	all, reversed := named("a", "b", "c", "d", "e"), named("e", "d", "c", "b", "a")
-	require.Equal(t, all.names(all.decisionOrder()), reversed.names(reversed.decisionOrder()))
+	require.Equal(t, all.names(all.inOrder()), reversed.names(reversed.inOrder()))
 	first := map[string]int{}
 	for n := range 1000 {
 		key := fmt.Sprint("key", n)
-		name := all.servers[all.queueInstance(key)].name
-		require.Equal(t, name, reversed.servers[reversed.queueInstance(key)].name)
+		name := all[all.queueInstance(key)].name
+		require.Equal(t, name, reversed[reversed.queueInstance(key)].name)
 		first[name]++
 	}
 	for name, n := range first {

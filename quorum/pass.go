@@ -22,7 +22,7 @@ import (
 // below those of later leases, whose quorum has a server with a counter that was lifted to it. A token that another
 // client's refused tries have counted past meanwhile was given to nobody.
 func (l *Lease) pass() bool {
-	v, c := l.value, l.value.c
+	v, c := l.value, l.c
 	heir := c.queues.heir(l)
 	l.mu.Lock()
 	kept := l.keep > 0
@@ -67,7 +67,7 @@ func (l *Lease) pass() bool {
 	v.wins(token)
 	v.follow(wire.Restore, req.TTL)
 	//guard:passed-from-send  the validity of a lease that is passed on counts from before the pass was sent
-	next := newLease(heir.ctx, v, token, &heir.c.terms, e.start)
+	next := newLease(heir.ctx, c, v, token, heir.terms, e.start)
 	return c.queues.inherit(l, heir, &inheritance{next, RoundEnd{
 		Op: wire.Pass, Key: v.keys[0], Try: 1, Started: e.start.Wall, Took: took,
 		Token: token, Validity: e.length - took, Ballots: e.votes.values(),
@@ -91,72 +91,4 @@ func (v *value) passes() bool {
 		}
 	}
 	return true
-}
-
-// inheritance is a lease that was passed on, and the round that did it.
-type inheritance struct {
-	lease *Lease
-	end   RoundEnd
-}
-
-// heir is the waiter that a lease can be passed on to: the first one for its key, if that wants no other keys, and
-// on the same terms. Nil if there is none. Whether its context has ended is for the waiter to look at.
-func (qs *queues) heir(l *Lease) *wait {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	q := qs.ofLeaseLocked(l.value.keys[0], l)
-	if q == nil {
-		return nil
-	}
-	w := q.First()
-	if w == nil || len(w.all) > 1 || len(l.value.keys) > 1 || w.c.terms != *l.terms {
-		return nil
-	}
-	return w
-}
-
-// inherit gives the heir its lease, unless it has left meanwhile.
-func (qs *queues) inherit(before *Lease, heir *wait, next *inheritance) bool {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	q := qs.ofLeaseLocked(before.value.keys[0], before)
-	if q == nil || q.First() != heir {
-		return false
-	}
-	heir.inherited = next
-	heir.c.background.add()
-	q.Freed()
-	q.acquired(next.lease, qs.now())
-	heir.notify()
-	return true
-}
-
-// inherits returns the lease that was passed on to the waiter, nil if there is none. late reports that there was one
-// that comes too late, and is released.
-func (w *wait) inherits() (lease *Lease, late bool) {
-	w.c.queues.mu.Lock()
-	i := w.inherited
-	w.inherited = nil
-	w.c.queues.mu.Unlock()
-	if i == nil {
-		return nil, false
-	}
-	defer w.c.background.finish()
-	if w.over() {
-		w.c.discard(i.lease)
-		return nil, true
-	}
-	w.c.noteRound(w.ctx, w.key, drift.Instant{}, nil)
-	// The hooks are the waiter's, and the release before doesn't wait for them.
-	w.c.withHook(i.lease, func() {
-		w.c.tellStart(w.ctx, wire.Pass, w.all, i.end.Try)
-		if decided := w.c.cfg.Hooks.RoundDecided; decided != nil {
-			decided(w.ctx, i.end)
-		}
-	})
-	if left := i.lease.leftNow(); left <= 0 || left < w.c.terms.MinValidity {
-		w.c.discard(i.lease)
-		return nil, true
-	}
-	return i.lease, false
 }

@@ -36,7 +36,7 @@ func (s *server) identify(ctx context.Context, timeout time.Duration, fresh bool
 		if mine {
 			p = &probe{done: make(chan struct{})}
 			s.probing = p
-			s.c.background.spawn(func() { s.run(p, timeout) })
+			s.background.spawn(func() { s.run(p, timeout) })
 		}
 		s.mu.Unlock()
 		select {
@@ -56,10 +56,10 @@ func (s *server) identify(ctx context.Context, timeout time.Duration, fresh bool
 // outlives a change of the set.
 func (s *server) identified(ctx context.Context, shares bool) (standing, error) {
 	for {
-		if st := s.standing(s.c.reader.Now()); st.identified && !(shares && st.otherSet) {
+		if st := s.standing(s.reader.Now()); st.identified && !(shares && st.otherSet) {
 			return st, nil
 		}
-		p, err := s.identify(ctx, s.c.cfg.InstanceTimeout, false)
+		p, err := s.identify(ctx, s.cfg.InstanceTimeout, false)
 		if err == nil {
 			err = cmp.Or(p.err, p.unfit)
 		}
@@ -71,18 +71,18 @@ func (s *server) identified(ctx context.Context, shares bool) (standing, error) 
 
 // run asks the server who it is and takes in the answer. Then the next probe may begin.
 func (s *server) run(p *probe, timeout time.Duration) {
-	ctx, cancel := s.c.clock.WithTimeout(context.Background(), timeout)
+	ctx, cancel := s.clock.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	sent := s.c.reader.Now()
+	sent := s.reader.Now()
 	s.mu.Lock()
 	known := s.quarantine.Known(sent)
 	s.mu.Unlock()
 	//guard:set-is-sent  every probe names the set of instances, so that clients that disagree on it get no lock
-	known.Set = s.c.cfg.Set
+	known.Set = s.cfg.Set
 	p.id, p.err = s.inst.Probe(ctx, known)
 	switch {
 	case p.err == nil:
-		s.takeIn(p, sent, s.c.reader.Now())
+		s.takeIn(p, sent, s.reader.Now())
 	case errors.Is(p.err, ErrSetMismatch):
 		s.noteOtherSet(p.err)
 	}
@@ -102,7 +102,7 @@ func (s *server) takeIn(p *probe, sent, received drift.Instant) {
 		server := cmp.Or(id.RunID, id.ReplID)
 		// The claim comes before probed is set: of two servers that are one only
 		// one ever votes, whichever was first.
-		if other := s.c.registry.claim(server, s.name); other != "" {
+		if other := s.registry.claim(server, s.name); other != "" {
 			s.unfit = fmt.Errorf("%w: %q and %q have the run id %s; list each server once", ErrDuplicate, s.name, other, server)
 		}
 		if err := roleError(id); err != nil {
@@ -128,13 +128,13 @@ func (s *server) takeIn(p *probe, sent, received drift.Instant) {
 
 	s.cannotNotify.Store(id.CannotNotify)
 	s.reportQuarantine(excluded)
-	if hidden && s.c.cfg.Hooks.Unprotected != nil {
-		s.c.cfg.Hooks.Unprotected(UnprotectedEvent{Instance: s.name, Hidden: id.Hidden})
+	if hidden && s.cfg.Hooks.Unprotected != nil {
+		s.cfg.Hooks.Unprotected(UnprotectedEvent{Instance: s.name, Hidden: id.Hidden})
 	}
-	if evicting && s.c.cfg.Hooks.Unprotected != nil {
-		s.c.cfg.Hooks.Unprotected(UnprotectedEvent{Instance: s.name, Eviction: policy})
+	if evicting && s.cfg.Hooks.Unprotected != nil {
+		s.cfg.Hooks.Unprotected(UnprotectedEvent{Instance: s.name, Eviction: policy})
 	}
-	s.clock.learn(id.Clock, sent, received)
+	s.offset.learn(id.Clock, sent, received)
 	s.observe(id.Clock, sent, received)
 }
 
@@ -197,44 +197,9 @@ func (r *registry) claim(server, instance string) (other string) {
 	return ""
 }
 
-// jumpedEverywhere reports, once, that all servers' clocks went the same way by about the same at
-// once, as when this machine was paused. It says so in their quarantines, which stay: the readings
-// can't tell a pause of this machine from a step of all servers, as by a time source that they share
-// or a host that they run on. After such a step keys have ended early under leases of other clients,
-// which may still count on them.
-func (c *core) jumpedEverywhere(now drift.Instant) bool {
-	if len(c.servers) < 2 {
-		return false
-	}
-	var least, most time.Duration
-	for i, s := range c.servers {
-		s.mu.Lock()
-		by, at := s.jump.By, s.jumped
-		s.mu.Unlock()
-		// Each clock is read at least every ClockEvery.
-		if by == 0 || now.Mono-at > c.cfg.Lab.ClockEvery+2*c.cfg.InstanceTimeout {
-			return false
-		}
-		if i == 0 {
-			least, most = by, by
-		}
-		least, most = min(least, by), max(most, by)
-	}
-	// A jump is known to within the time that its reading took, and the drift since the last one.
-	if least < 0 {
-		least, most = -most, -least
-	}
-	if least <= 0 || most > 2*least {
-		return false
-	}
-	first := false
-	for i, s := range c.servers {
-		s.mu.Lock()
-		// Two may be the last at once. The first server decides which of them tells.
-		if news := s.quarantine.JumpedEverywhere(); i == 0 {
-			first = news
-		}
-		s.mu.Unlock()
-	}
-	return first
-}
+// evicts reports whether a server may drop locks when its memory is full.
+func evicts(id wire.Identity) bool { return id.Eviction != "" && id.Eviction != "noeviction" }
+
+// verifyTimeout is the least time that Verify, Trust and a subscription give an instance, because at the start
+// a connection has to be made.
+const verifyTimeout = 2 * time.Second

@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -11,12 +12,13 @@ import (
 // queues has the wait queues of this process. "This process" means this Coordinator and its
 // views: two Coordinators in one program are two processes here.
 //
-// One lock guards them all, and wait.inherited of their waiters. It is held for a few steps at a time:
+// One lock guards them all, and waiter.inherited. It is held for a few steps at a time:
 // nothing under it blocks or calls user code. A waiter's context belongs to the user, so the waiter
 // checks it, and not the goroutine that hands it a lease.
 type queues struct {
-	c     *core
-	rules turns.Rules
+	*env
+	subscriptions *subscriptions
+	rules         turns.Rules
 
 	mu      sync.Mutex
 	byKey   map[string]*queue
@@ -30,18 +32,30 @@ const sweepLeast = 1024
 // process may wait for the lock. Package turns has the rules. This file adds the clock, the lock and
 // the channels.
 type queue struct {
-	turns.Queue[*wait, *Lease]
+	turns.Queue[*waiter, *Lease]
 	key  string
 	lost *RoundError // the last round that was lost here, nil if one was won since
 }
 
+// waiter is a goroutine that waits in a queue.
+type waiter struct {
+	queues    *queues
+	ctx       context.Context // the caller's, bounded by Terms.MaxWait
+	terms     *Terms
+	all       keys   // that it acquires
+	key       string // that it waits for: of several the first in the way
+	queue     *queue
+	wake      chan struct{} // gets an element when the waiter should look at its queue
+	inherited *inheritance  // that was passed on to this waiter; guarded by the queues' lock
+}
+
 type position = turns.Position
 
-func newQueues(c *core) *queues {
+func newQueues(e *env, subscriptions *subscriptions) *queues {
 	return &queues{
-		c: c, byKey: make(map[string]*queue), sweepAt: sweepLeast,
+		env: e, subscriptions: subscriptions, byKey: make(map[string]*queue), sweepAt: sweepLeast,
 		// A waiter's round may last an InstanceTimeout, and the pause after it BackoffMax.
-		rules: turns.Rules{Polls: !c.canNotify(), Long: c.cfg.Lab.BackoffMax + c.cfg.InstanceTimeout, Short: c.cfg.Lab.BackoffMin},
+		rules: turns.Rules{Polls: !subscriptions.canNotify(), Long: e.cfg.Lab.BackoffMax + e.cfg.InstanceTimeout, Short: e.cfg.Lab.BackoffMin},
 	}
 }
 
@@ -57,7 +71,7 @@ func (qs *queues) ofLocked(key string) *queue {
 		qs.sweepLocked()
 		qs.sweepAt = max(sweepLeast, 2*len(qs.byKey))
 	}
-	q := &queue{key: key, Queue: turns.New[*wait, *Lease](&qs.rules)}
+	q := &queue{key: key, Queue: turns.New[*waiter, *Lease](&qs.rules)}
 	qs.byKey[key] = q
 	return q
 }
@@ -88,7 +102,7 @@ func (qs *queues) sweepLocked() {
 	}
 }
 
-func (qs *queues) now() time.Duration { return qs.c.reader.Now().Mono }
+func (qs *queues) now() time.Duration { return qs.reader.Now().Mono }
 
 // timeIfNeeded is the time, if a queue depends on it. To read the clocks costs more than the rest.
 func (qs *queues) timeIfNeeded(q *queue) time.Duration {
@@ -99,8 +113,8 @@ func (qs *queues) timeIfNeeded(q *queue) time.Duration {
 }
 
 // enter puts the waiter at the end of its key's queue, and returns how many are in it then.
-func (w *wait) enter() (waiters int) {
-	qs := w.c.queues
+func (w *waiter) enter() (waiters int) {
+	qs := w.queues
 	w.wake = make(chan struct{}, 1)
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -110,7 +124,7 @@ func (w *wait) enter() (waiters int) {
 }
 
 // notify has a waiter look at its queue, if it isn't nil.
-func (w *wait) notify() {
+func (w *waiter) notify() {
 	if w == nil {
 		return
 	}
@@ -128,13 +142,13 @@ type view struct {
 }
 
 // look returns the waiter's view of the queue (see turns.Queue.Look).
-func (w *wait) look(waited bool) turns.View[*Lease] {
-	w.c.queues.mu.Lock()
-	defer w.c.queues.mu.Unlock()
+func (w *waiter) look(waited bool) turns.View[*Lease] {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
 	return w.lookLocked(waited)
 }
 
-func (w *wait) lookLocked(waited bool) turns.View[*Lease] {
+func (w *waiter) lookLocked(waited bool) turns.View[*Lease] {
 	if waited {
 		select {
 		case <-w.wake:
@@ -146,8 +160,8 @@ func (w *wait) lookLocked(waited bool) turns.View[*Lease] {
 
 // lookOrCompete is look, and has the waiter ask the instances if it is the first, no other process goes
 // first, and this process has no lease, or one that is over.
-func (w *wait) lookOrCompete(waited bool, over *Lease) (v view) {
-	qs, q := w.c.queues, w.queue
+func (w *waiter) lookOrCompete(waited bool, over *Lease) (v view) {
+	qs, q := w.queues, w.queue
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	v.View = w.lookLocked(waited)
@@ -159,7 +173,7 @@ func (w *wait) lookOrCompete(waited bool, over *Lease) (v view) {
 		return v
 	}
 	// A waiter that may try only once doesn't wait.
-	if q.Yields() && w.c.terms.MaxTries != 1 { // else without a look at the clocks
+	if q.Yields() && w.terms.MaxTries != 1 { // else without a look at the clocks
 		v.yields = q.StepBack(qs.now())
 	}
 	v.competes = v.yields <= 0
@@ -167,21 +181,14 @@ func (w *wait) lookOrCompete(waited bool, over *Lease) (v view) {
 }
 
 // leaveQueue removes the waiter, and gives up its position if no other waiter uses it. lease is the
-// waiter's, nil if it has none.
-func (w *wait) leaveQueue(lease *Lease) {
-	qs, q := w.c.queues, w.queue
+// waiter's, nil if it has none. inherited was passed on to the waiter, which has not taken it; nil if nothing was.
+func (w *waiter) leaveQueue(lease *Lease) (inherited *inheritance) {
+	qs, q := w.queues, w.queue
 	var now time.Duration
 	if lease != nil {
 		now = qs.now()
 		qs.acquired(lease, q.key, now)
 	}
-	var inherited *inheritance
-	defer func() {
-		if inherited != nil {
-			w.c.discard(inherited.lease)
-			w.c.background.finish()
-		}
-	}()
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	inherited, w.inherited = w.inherited, nil
@@ -190,9 +197,10 @@ func (w *wait) leaveQueue(lease *Lease) {
 	}
 	wake, withdraw := q.Leave(w, lease != nil)
 	wake.notify()
-	w.c.dequeue(q.key, withdraw) // under the lock: the next waiter here may take the same position
+	qs.subscriptions.dequeue(q.key, withdraw) // under the lock: the next waiter here may take the same position
 	qs.passOnLocked(q)
 	qs.tidyLocked(q)
+	return inherited
 }
 
 // passOnLocked lets another process know that the lock is free, if the waiter here that was to have it next
@@ -200,7 +208,7 @@ func (w *wait) leaveQueue(lease *Lease) {
 func (qs *queues) passOnLocked(q *queue) {
 	//guard:cancelled-waiter-passes-on  a waiter that was to have the lock next and is cancelled lets another process know
 	if q.Untold() {
-		qs.c.notifyNext(q.key)
+		qs.subscriptions.notifyNext(q.key)
 	}
 }
 
@@ -277,8 +285,8 @@ func (qs *queues) letIn(key string) {
 }
 
 // lost notes for the other waiters that the waiter lost a round.
-func (w *wait) lost(err *RoundError) {
-	qs, q := w.c.queues, w.queue
+func (w *waiter) lost(err *RoundError) {
+	qs, q := w.queues, w.queue
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	if len(err.Votes) > 0 {
@@ -295,17 +303,17 @@ func (w *wait) lost(err *RoundError) {
 }
 
 // lastLost is the last round that was lost in the waiter's queue, nil if one was won since.
-func (w *wait) lastLost() *RoundError {
-	w.c.queues.mu.Lock()
-	defer w.c.queues.mu.Unlock()
+func (w *waiter) lastLost() *RoundError {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
 	return w.queue.lost
 }
 
 // setPosition sets this process's position, and returns the one that it had at another instance.
-func (w *wait) setPosition(p position) (before position) {
-	w.c.queues.mu.Lock()
-	defer w.c.queues.mu.Unlock()
-	return w.queue.SetPosition(p, w.c.queues.now())
+func (w *waiter) setPosition(p position) (before position) {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	return w.queue.SetPosition(p, w.queues.now())
 }
 
 // notified takes in a notification at an address. If no goroutine here waits for the key, the process
@@ -317,7 +325,7 @@ func (qs *queues) notified(key string, instance int, address string) {
 	if wake, ok := q.Notify(instance); ok {
 		wake.notify()
 	} else {
-		qs.c.subscriptions[instance].dequeue(key, address) // under the lock, see there
+		qs.subscriptions.at[instance].dequeue(key, address) // under the lock, see there
 	}
 	qs.tidyLocked(q)
 }
@@ -330,4 +338,42 @@ func (qs *queues) changed(instance int, address string) {
 	for _, q := range qs.byKey {
 		q.Changed(instance, address).notify()
 	}
+}
+
+// inheritance is a lease that was passed on, and the round that did it.
+type inheritance struct {
+	lease *Lease
+	end   RoundEnd
+}
+
+// heir is the waiter that a lease can be passed on to: the first one for its key, if that wants no other keys, and
+// on the same terms. Nil if there is none. Whether its context has ended is for the waiter to look at.
+func (qs *queues) heir(l *Lease) *waiter {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q := qs.ofLeaseLocked(l.value.keys[0], l)
+	if q == nil {
+		return nil
+	}
+	w := q.First()
+	if w == nil || len(w.all) > 1 || len(l.value.keys) > 1 || *w.terms != *l.terms {
+		return nil
+	}
+	return w
+}
+
+// inherit gives the heir its lease, unless it has left meanwhile.
+func (qs *queues) inherit(before *Lease, heir *waiter, next *inheritance) bool {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q := qs.ofLeaseLocked(before.value.keys[0], before)
+	if q == nil || q.First() != heir {
+		return false
+	}
+	heir.inherited = next
+	qs.background.add()
+	q.Freed()
+	q.acquired(next.lease, qs.now())
+	heir.notify()
+	return true
 }

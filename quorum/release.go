@@ -43,23 +43,20 @@ func (l *Lease) Release(ctx context.Context) error {
 	return err
 }
 
-// errNoLease is the error of all calls on a nil or zero lease.
-var errNoLease = fmt.Errorf("%w: the lease is nil, or was not made by Acquire; look at the error that came instead of it", ErrConfig)
-
 // free deletes the keys. Then the first waiter of this process competes with others. While this process has
 // turns left no other process is notified, so that the waiter goes first. If the lease may be passed on, that waiter
 // gets the lock without a delete.
 func (l *Lease) free(passed bool) error {
-	v, c := l.value, l.value.c
+	v, c := l.value, l.c
 	goesOn, wanted := c.queues.endTurn(l)
 	if passed && goesOn && l.pass() {
 		return nil
 	}
 	var notify []bool
 	if !goesOn {
-		notify = v.notifiers()
+		notify = c.subscriptions.notifying(v.keys)
 	}
-	r := v.release(notify, c.queueInstance(v.keys[0]))
+	r := c.release(v, notify)
 	v.deleteEarly()
 	select {
 	case <-r.queueAnswered:
@@ -86,6 +83,7 @@ func (l *Lease) free(passed bool) error {
 
 // releasing is the deletion of a lease's value, as its holder waits for it.
 type releasing struct {
+	c             *core
 	v             *value
 	decided       chan struct{} // closed when no missing answer can change the outcome
 	queueAt       int           // the server at which processes queue for the key
@@ -98,10 +96,10 @@ type releasing struct {
 
 // release deletes the value, and returns as soon as no missing answer can change the outcome. The rest is done in
 // the background.
-func (v *value) release(notify []bool, queueAt int) *releasing {
+func (c *core) release(v *value, notify []bool) *releasing {
 	r := &releasing{
-		v: v, decided: make(chan struct{}), queueAt: queueAt, queueAnswered: make(chan struct{}),
-		votes: slices.Clone(v.c.pending), tally: majority.Tally{Majority: v.c.majority},
+		c: c, v: v, decided: make(chan struct{}), queueAt: c.servers.queueInstance(v.keys[0]), queueAnswered: make(chan struct{}),
+		votes: slices.Clone(c.pending), tally: majority.Tally{Majority: c.majority},
 	}
 	// Only from now on may acquisitions delete the value: else the release might find nothing.
 	v.delete(notify, r)
@@ -112,6 +110,9 @@ func (v *value) release(notify []bool, queueAt int) *releasing {
 // take counts an answer.
 func (r *releasing) take(c *call) {
 	i, outcome := c.s.index, c.ballot.Vote.Outcome
+	if c.ballot.Vote.Notified {
+		r.letIn(i)
+	}
 	if outcome == wire.Failed && r.v.absent(i) {
 		outcome = wire.Refused // it was asked only to notify
 	}
@@ -126,6 +127,20 @@ func (r *releasing) take(c *call) {
 	r.votes[i] = &c.ballot
 	if r.tally.Count(outcome); r.certain() {
 		close(r.decided)
+	}
+}
+
+// letIn notes that server i notified other processes. Where processes queue for several of the
+// keys, the answer doesn't say for which of them it did. Then this process's waiters don't step back.
+func (r *releasing) letIn(i int) {
+	notified, n := r.v.keys[0], 0
+	for _, key := range r.v.keys {
+		if len(r.v.keys) == 1 || r.c.servers.queueInstance(key) == i {
+			notified, n = key, n+1
+		}
+	}
+	if n == 1 {
+		r.c.queues.letIn(notified)
 	}
 }
 
@@ -147,7 +162,7 @@ func (r *releasing) err() error {
 	if r.tally.RefusalsDecide() {
 		verdict = ErrNotHeld
 	}
-	err := r.v.c.roundError(wire.Release, r.v.keys, verdict)
+	err := r.c.roundError(wire.Release, r.v.keys, verdict)
 	err.Votes = r.votes.values()
 	return err
 }
@@ -188,7 +203,7 @@ func (l *Lease) Leave() error {
 		why = l.Err()
 	}
 	// Waiters of this process must ask the instances from now on.
-	l.value.c.queues.freed(l)
+	l.c.queues.freed(l)
 	event.Left = true
 	l.reportRelease(l.parent, event, why)
 	return why
@@ -200,5 +215,19 @@ func (l *Lease) releasedBefore() error {
 	if errors.Is(l.Err(), ErrHandedOff) {
 		verdict = ErrHandedOff
 	}
-	return l.value.c.roundError(wire.Release, l.value.keys, verdict)
+	return l.c.roundError(wire.Release, l.value.keys, verdict)
+}
+
+// withHook calls a hook before the caller gets the lease. If the hook panics no caller gets the
+// lease. Then it is released, so that its keys don't stay for a TTL.
+func (c *core) withHook(lease *Lease, hook func()) {
+	returned := false
+	defer func() {
+		if !returned {
+			//guard:panic-releases  a lease that no caller gets because a hook panics is released
+			c.discard(lease)
+		}
+	}()
+	hook()
+	returned = true
 }

@@ -32,18 +32,6 @@ type round struct {
 	raises  []Ballot       // why servers that granted don't have the token
 }
 
-// ballots are those of a round, one of each server. A ballot doesn't change any more: what changes is whose it is.
-type ballots []*Ballot
-
-// values are copies, for errors and hooks.
-func (b ballots) values() []Ballot {
-	all := make([]Ballot, len(b))
-	for i := range b {
-		all[i] = *b[i]
-	}
-	return all
-}
-
 type stage uint8
 
 const (
@@ -227,34 +215,4 @@ func (r *round) reason() error {
 	default:
 		return ErrNoQuorum // with these failures the refusals say nothing of the lock
 	}
-}
-
-// rivals are the other clients that the votes of a round show.
-type rivals struct {
-	granted   int // the votes that this client has
-	different int // the values that are known to be in the way
-	most      int // on how many servers the most frequent of them is
-}
-
-func rivalsIn(votes []Ballot) (r rivals) {
-	for i := range votes {
-		switch vote := &votes[i].Vote; {
-		case vote.Outcome == wire.Granted:
-			r.granted++
-		case vote.Outcome == wire.Refused && vote.Holder != "":
-			n := 0
-			for j := range votes {
-				if other := &votes[j].Vote; other.Outcome == wire.Refused && other.Holder == vote.Holder {
-					if n++; j < i {
-						n = -len(votes) // it was counted before
-					}
-				}
-			}
-			if n > 0 {
-				r.different++
-				r.most = max(r.most, n)
-			}
-		}
-	}
-	return r
 }

@@ -19,7 +19,9 @@ import (
 // server is the server behind one instance as this client sees it: which run it is in, whether it may vote,
 // and what its clock shows. Every request to it is a call (call.go).
 type server struct {
-	c         *core
+	*env
+	all       servers   // of the Coordinator
+	registry  *registry // of the Coordinator
 	inst      wire.Instance
 	connector wire.Connector // nil if inst is none
 	notifier  wire.Notifier  // nil if inst is none
@@ -29,7 +31,7 @@ type server struct {
 
 	silent       atomic.Bool // its last request had no answer, or failed
 	cannotNotify atomic.Bool // its server said so when it was probed last
-	clock        serverClock
+	offset       serverClock
 
 	mu             sync.Mutex
 	unanswered     int // requests
@@ -45,25 +47,24 @@ type server struct {
 	policyReported string // the eviction policy that Hooks.Unprotected was last called for
 }
 
-// newServer makes the server of an instance. The length is that of a quarantine.
-func newServer(c *core, index int, inst wire.Instance, length time.Duration) *server {
+// newServer makes the server of an instance.
+func newServer(e *env, registry *registry, index int, inst wire.Instance) *server {
 	s := &server{
-		c: c, inst: inst, name: inst.Name(), index: index,
+		env: e, registry: registry, inst: inst, name: inst.Name(), index: index,
 		//guard:quarantine-length  a quarantine outlasts every lease that the server may have forgotten
-		quarantine: quarantine.New(length, c.cfg.Lab.Drift),
+		quarantine: quarantine.New(e.cfg.quarantine(), e.cfg.Lab.Drift),
 		// Each clock may drift by half the drift allowance's rate. A clock that drifts
 		// faster is as bad as one that jumps.
-		monitor: drift.Monitor{MaxRate: max(c.cfg.Lab.Drift.PPM/2, 500), Tolerance: c.cfg.clockTolerance()},
+		monitor: drift.Monitor{MaxRate: max(e.cfg.Lab.Drift.PPM/2, 500), Tolerance: e.cfg.clockTolerance()},
 	}
 	s.connector, _ = inst.(wire.Connector)
 	s.notifier, _ = inst.(wire.Notifier)
-	s.deletes = &deletes{s: s, window: length, wake: make(chan struct{}, 1)}
 	return s
 }
 
-func (s *server) watchesRestarts() bool { return s.c.cfg.Lab.RestartQuarantine == On }
+func (s *server) watchesRestarts() bool { return s.cfg.Lab.RestartQuarantine == On }
 
-func (s *server) watchesClock() bool { return s.c.cfg.Lab.ClockMonitor == On }
+func (s *server) watchesClock() bool { return s.cfg.Lab.ClockMonitor == On }
 
 // connected reports whether a request need not wait for a connection.
 func (s *server) connected() bool { return s.connector == nil || s.connector.Connected() }
@@ -102,7 +103,7 @@ func (s *server) standingLocked(now drift.Instant) standing {
 		return standing{err: s.unfit}
 	}
 	//guard:floor-is-sent  every acquisition says which counters may be older than tokens that were given before
-	st := standing{identified: true, run: s.quarantine.Run(), floor: s.quarantine.Floor(s.c.cfg.MaxTTL), otherSet: s.otherSet != nil}
+	st := standing{identified: true, run: s.quarantine.Run(), floor: s.quarantine.Floor(s.cfg.MaxTTL), otherSet: s.otherSet != nil}
 	if v := s.quarantine.Check(now); !v.MayVote() {
 		st.err = quarantineError(v)
 	}
@@ -199,36 +200,6 @@ func (s *server) forget() {
 	s.probed = false
 }
 
-// tick reads the server's clock, and checks that it is the server that was probed.
-//
-// Invariant: if a server hides its run, or has no epoch, requests to it name none only for
-// as long as that lasts. It may last only for a moment: because a proxy answers in its
-// place, or because the server can't write.
-func (s *server) tick() {
-	st := s.standing(s.c.reader.Now())
-	run, hidden := st.run, s.watchesRestarts() && st.identified && st.run.Epoch() == ""
-	vote := s.ask(&wire.Request{Op: wire.Tick, Clock: true, Run: run}).Vote
-	other := otherRun(vote.Err)
-	switch {
-	case other != nil:
-		s.answeredBy(other)
-	case vote.Outcome == wire.Granted:
-		s.saw(s.c.reader.Now())
-	case permanent(vote.Err):
-		s.forget()
-	default:
-		return
-	}
-	ctx, cancel := s.c.clock.WithTimeout(context.Background(), s.c.cfg.InstanceTimeout)
-	defer cancel()
-	// Their results are kept in the server, and hooks report them.
-	if hidden {
-		_, _ = s.identify(ctx, s.c.cfg.InstanceTimeout, true)
-	} else {
-		_, _ = s.identified(ctx, true)
-	}
-}
-
 // wantsClock reports whether an answer should carry the server's clock for the monitor. A
 // release need not: a clock that jumped spoils the votes for the lease, and these carried
 // it.
@@ -243,7 +214,7 @@ func (s *server) learn(vote *wire.Vote, timeout time.Duration, sent, received dr
 		vote.Err = s.hideTimeout(vote.Err, timeout)
 		return
 	}
-	s.clock.learn(vote.Clock, sent, received)
+	s.offset.learn(vote.Clock, sent, received)
 	s.observe(vote.Clock, sent, received)
 	s.deletes.serverAnswered(received.Mono)
 }
@@ -273,7 +244,7 @@ var errNoReason = errors.New("quorum: the instance failed and gave no reason")
 // answer in a time that may be longer (of an extension, of Verify): answers come too late, or those of requests
 // that take a second exchange. The Instance can't tell: it knows only what is left of a request's time.
 func (s *server) tooFar(after time.Duration) string {
-	timeout := s.c.cfg.InstanceTimeout
+	timeout := s.cfg.InstanceTimeout
 	if s.connector == nil {
 		return ""
 	}
@@ -301,15 +272,15 @@ func (s *server) observe(clock time.Time, sent, received drift.Instant) {
 	if !jumped {
 		return
 	}
-	everywhere := s.c.jumpedEverywhere(received)
-	if s.c.cfg.Hooks.ClockJumped != nil {
-		s.c.cfg.Hooks.ClockJumped(ClockEvent{Instance: s.name, Jump: jump, Everywhere: everywhere})
+	everywhere := s.all.jumpedEverywhere(received)
+	if s.cfg.Hooks.ClockJumped != nil {
+		s.cfg.Hooks.ClockJumped(ClockEvent{Instance: s.name, Jump: jump, Everywhere: everywhere})
 	}
 	s.reportQuarantine(excluded)
 }
 
 func (s *server) reportQuarantine(v quarantine.Exclusion) {
-	if err := quarantineError(v); err != nil && s.c.cfg.Hooks.Quarantined != nil {
-		s.c.cfg.Hooks.Quarantined(QuarantineEvent{Instance: s.name, Err: err})
+	if err := quarantineError(v); err != nil && s.cfg.Hooks.Quarantined != nil {
+		s.cfg.Hooks.Quarantined(QuarantineEvent{Instance: s.name, Err: err})
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum/internal/majority"
 )
 
 const ms = time.Millisecond
@@ -43,20 +42,21 @@ func TestStartToken(t *testing.T) {
 		"two not known":         {[]*serverClock{near, {}, near, {}, near}, token(4 * ms)},
 		"three not known":       {[]*serverClock{near, {}, {}, {}, near}, 0},
 		"two that don't answer": {[]*serverClock{near, nil, near, nil, near}, token(4 * ms)},
-		"none":                  {nil, 0},
+		"none":                  {[]*serverClock{nil, nil, nil}, 0},
 		"before 1970":           {[]*serverClock{learned(-100*365*24*time.Hour, ms), learned(-100*365*24*time.Hour, ms), learned(-100*365*24*time.Hour, ms)}, 0},
 		"after the last token":  {[]*serverClock{learned(280*365*24*time.Hour, ms), learned(280*365*24*time.Hour, ms), learned(280*365*24*time.Hour, ms)}, 0},
 	} {
-		c := &core{majority: majority.Majority{N: len(test.clocks), Q: 3}, cfg: Config{MaxTTL: time.Second, InstanceTimeout: 100 * ms}}
+		e := &env{cfg: Config{Quorum: 3, MaxTTL: time.Second, InstanceTimeout: 100 * ms}}
+		var all servers
 		for _, clock := range test.clocks {
-			m := &server{}
+			m := &server{env: e}
 			if m.silent.Store(clock == nil); clock != nil {
-				m.clock.ahead.Store(clock.ahead.Load())
-				m.clock.latency.Store(clock.latency.Load())
+				m.offset.ahead.Store(clock.ahead.Load())
+				m.offset.latency.Store(clock.latency.Load())
 			}
-			c.servers = append(c.servers, m)
+			all = append(all, m)
 		}
-		assert.Equal(t, test.want, c.startToken(now), name)
+		assert.Equal(t, test.want, all.startToken(now), name)
 	}
 }
 

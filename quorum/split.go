@@ -1,9 +1,7 @@
 package quorum
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
@@ -12,10 +10,6 @@ import (
 
 // This file is about clients that try at once. Each may get some of the votes and none a quorum.
 // If all of them then gave up nobody would have the lock, though it was free.
-
-// splitFor is how long a try goes on whose votes were split, in InstanceTimeouts. The keys of a client that gave
-// up are gone within two, unless it has crashed.
-const splitFor = 6
 
 // contend is one try of a caller that doesn't wait for the lock: a round, and others if the votes were split
 // between clients that tried at once. Then each of them deletes what it has set. In its next round it asks one server
@@ -40,7 +34,7 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int) (*Lease, *
 	pause := max(drift.Elapsed(began, c.reader.Now()), c.cfg.Lab.BackoffMin/2)
 	var votes []Ballot
 	for {
-		left := splitFor*c.cfg.InstanceTimeout - drift.Elapsed(began, c.reader.Now())
+		left := tryFor*c.cfg.InstanceTimeout - drift.Elapsed(began, c.reader.Now())
 		if left <= 0 {
 			return nil, first.ending(ErrSplit, nil, nil)
 		}
@@ -65,7 +59,7 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int) (*Lease, *
 		if lost == nil || lost.Verdict != ErrTaken && !failedAt(decider, lost) {
 			return lease, lost
 		}
-		if decider >= 0 && lost.Votes[decider].Vote.Outcome == wire.Granted && left > splitFor*c.cfg.InstanceTimeout/2 {
+		if decider >= 0 && lost.Votes[decider].Vote.Outcome == wire.Granted && left > tryFor*c.cfg.InstanceTimeout/2 {
 			continue // keys of earlier rounds were in the way
 		}
 		a = nil
@@ -164,17 +158,4 @@ func (c *core) takenHere(all keys) *RoundError {
 // holderHere describes a lease of this Coordinator as the holder.
 func (c *core) holderHere(l *Lease, left time.Duration) *Holder {
 	return &Holder{Here: true, Owner: c.cfg.Owner, Note: l.terms.Note, Remaining: left, Held: true}
-}
-
-// decisionOrder gives the instances in the order in which they decide a split.
-func (c *core) decisionOrder() []int {
-	prefix := prefixOf("") // one order for all keys
-	order := make([]int, len(c.servers))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(rankOf(prefix, c.servers[a].name), rankOf(prefix, c.servers[b].name))
-	})
-	return order
 }

@@ -1,11 +1,12 @@
 package quorum
 
 import (
-	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/redquorum/redlock/quorum/internal/turns"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -26,30 +27,65 @@ import (
 // A notification says nothing about the lock. It only ends a pause, and the notified process
 // asks for votes like any other.
 
+// subscriptions are those at the servers.
+type subscriptions struct {
+	servers servers
+	at      []*subscription // per server; nil if it cannot notify
+}
+
+// notified is the wait queues of this process, as the subscriptions know them.
+type notified interface {
+	// notified takes in a notification at an address.
+	notified(key string, instance int, address string)
+	// changed takes in that the subscription at an instance was opened, with that address, or lost.
+	changed(instance int, address string)
+}
+
+func newSubscriptions(servers servers) *subscriptions {
+	all := &subscriptions{servers: servers}
+	for _, s := range servers {
+		all.at = append(all.at, newSubscription(s))
+	}
+	return all
+}
+
+// notify has notifications go to the wait queues of this process.
+func (all *subscriptions) notify(queues notified) {
+	for _, s := range all.at {
+		if s != nil {
+			s.queues = queues
+		}
+	}
+}
+
 // notifiesAt is the instance on which a release is to notify a waiter, -1 if it can't.
-func (c *core) notifiesAt(key string) int {
-	if i := c.queueInstance(key); c.subscriptions[i] != nil {
+func (all *subscriptions) notifiesAt(key string) int {
+	if i := all.servers.queueInstance(key); all.at[i] != nil {
 		return i
 	}
 	return -1
 }
 
-// canNotify reports whether every instance can notify waiters. If one can't, other processes
-// may have to find the lock free by polling, so it is deleted after each turn.
-func (c *core) canNotify() bool {
-	for _, s := range c.subscriptions {
-		if s == nil {
-			return false
+// notifying says which servers are to notify waiters for the keys: those at which processes queue.
+func (all *subscriptions) notifying(keys keys) []bool {
+	at := make([]bool, len(all.at))
+	for _, key := range keys {
+		if i := all.notifiesAt(key); i >= 0 {
+			at[i] = true
 		}
 	}
-	return true
+	return at
 }
+
+// canNotify reports whether every instance can notify waiters. If one can't, other processes
+// may have to find the lock free by polling, so it is deleted after each turn.
+func (all *subscriptions) canNotify() bool { return !slices.Contains(all.at, nil) }
 
 // dequeue gives up a position in the background, if there is one. The queues' lock is held, or the
 // caller is the waiter that had the position: so no other waiter has it yet.
-func (c *core) dequeue(key string, p position) {
+func (all *subscriptions) dequeue(key string, p turns.Position) {
 	if p.Address != "" {
-		c.subscriptions[p.Instance].dequeue(key, p.Address)
+		all.at[p.Instance].dequeue(key, p.Address)
 	}
 }
 
@@ -59,6 +95,7 @@ func (c *core) dequeue(key string, p position) {
 type subscription struct {
 	at       *server
 	notifier wire.Notifier
+	queues   notified
 
 	mu      sync.Mutex
 	users   int               // goroutines that wait
@@ -79,8 +116,8 @@ const (
 )
 
 // newSubscription makes the subscription at a server. It returns nil if that can't notify.
-func (c *core) newSubscription(at *server) *subscription {
-	if at.notifier == nil || c.cfg.Lab.Notifications == Off {
+func newSubscription(at *server) *subscription {
+	if at.notifier == nil || at.cfg.Lab.Notifications == Off {
 		return nil
 	}
 	return &subscription{at: at, notifier: at.notifier, last: make(map[string]*asked)}
@@ -93,13 +130,13 @@ func (s *subscription) use() {
 	s.users++
 	if !s.running {
 		s.running = true
-		s.at.c.background.spawnStanding(s.run)
+		s.at.background.spawnStanding(s.run)
 	}
 }
 
 // drop ends one use.
 func (s *subscription) drop() {
-	now := s.at.c.reader.Now().Mono
+	now := s.at.reader.Now().Mono
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.users--
@@ -118,7 +155,7 @@ func (s *subscription) run() {
 	pause := retryMin
 	for {
 		s.mu.Lock()
-		if s.users == 0 || s.at.c.closed() {
+		if s.users == 0 || s.at.closed() {
 			s.running = false
 			s.mu.Unlock()
 			return
@@ -135,15 +172,15 @@ func (s *subscription) run() {
 			pause = retryMax
 		}
 		select {
-		case <-s.at.c.clock.After(pause):
-		case <-s.at.c.background.closing:
+		case <-s.at.clock.After(pause):
+		case <-s.at.background.closing:
 		}
 		pause = min(2*pause, retryMax)
 	}
 }
 
 func (s *subscription) subscribe() (wire.Subscription, error) {
-	ctx, cancel := s.at.c.clock.WithTimeout(s.at.c.background.ctx, max(s.at.c.cfg.InstanceTimeout, verifyTimeout))
+	ctx, cancel := s.at.clock.WithTimeout(s.at.background.ctx, max(s.at.cfg.InstanceTimeout, verifyTimeout))
 	defer cancel()
 	return s.notifier.Subscribe(ctx)
 }
@@ -159,7 +196,7 @@ func (s *subscription) serve(connection wire.Subscription) (idle bool) {
 			if err != nil {
 				return
 			}
-			s.at.c.queues.notified(key, s.at.index, connection.Address())
+			s.queues.notified(key, s.at.index, connection.Address())
 		}
 	}()
 	run := s.votingRun()
@@ -173,9 +210,9 @@ func (s *subscription) serve(connection wire.Subscription) (idle bool) {
 		select {
 		case <-lost:
 			return false
-		case <-s.at.c.background.closing:
+		case <-s.at.background.closing:
 			return false
-		case <-s.at.c.clock.After(idleFor):
+		case <-s.at.clock.After(idleFor):
 			if s.idle() {
 				return true
 			}
@@ -190,17 +227,17 @@ func (s *subscription) serve(connection wire.Subscription) (idle bool) {
 }
 
 // votingRun is the server's run that the last probe found, empty if it isn't known now.
-func (s *subscription) votingRun() wire.Run { return s.at.standing(s.at.c.reader.Now()).run }
+func (s *subscription) votingRun() wire.Run { return s.at.standing(s.at.reader.Now()).run }
 
 func (s *subscription) setAddress(address string) {
 	s.mu.Lock()
 	s.address = address
 	s.mu.Unlock()
-	s.at.c.queues.changed(s.at.index, address)
+	s.queues.changed(s.at.index, address)
 }
 
 func (s *subscription) idle() bool {
-	now := s.at.c.reader.Now().Mono
+	now := s.at.reader.Now().Mono
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.users == 0 && now-s.used >= idleFor
@@ -209,7 +246,7 @@ func (s *subscription) idle() bool {
 // reportCannotNotify calls Hooks.CannotNotify, once.
 func (s *subscription) reportCannotNotify(err error) {
 	s.report.Do(func() {
-		if hook := s.at.c.cfg.Hooks.CannotNotify; hook != nil {
+		if hook := s.at.cfg.Hooks.CannotNotify; hook != nil {
 			hook(CannotNotifyEvent{Instance: s.at.name, Err: err})
 		}
 	})
@@ -219,7 +256,7 @@ func (s *subscription) reportCannotNotify(err error) {
 // process has one, and Refused if it has none because the key was free.
 func (s *subscription) enqueue(ctx context.Context, key, address string, front, yield bool) <-chan wire.Outcome {
 	answer := make(chan wire.Outcome, 1)
-	cfg := &s.at.c.cfg
+	cfg := &s.at.cfg
 	w := wire.Waiter{
 		Key: key, Address: address, Front: front, Yield: yield,
 		// Longer than a process waits in the queue without polling.
@@ -257,8 +294,8 @@ func (s *subscription) dequeue(key, address string) {
 
 // notifyNext has the process notified that waits first for the key at the instance at which processes queue,
 // if the key is free. The caller still has the lock under which it found that none here goes on.
-func (c *core) notifyNext(key string) {
-	if s := c.subscriptions[c.queueInstance(key)]; s != nil {
+func (all *subscriptions) notifyNext(key string) {
+	if s := all.at[all.servers.queueInstance(key)]; s != nil {
 		s.dequeue(key, nobody)
 	}
 }
@@ -278,7 +315,7 @@ func (s *subscription) afterEarlier(key string, ask func(placed bool) bool) {
 	before := s.last[key]
 	s.last[key] = t
 	s.mu.Unlock()
-	s.at.c.background.spawn(func() {
+	s.at.background.spawn(func() {
 		placed := true // as far as is known
 		if before != nil {
 			<-before.done
@@ -298,106 +335,4 @@ func (s *subscription) afterEarlier(key string, ask func(placed bool) bool) {
 type asked struct {
 	done   chan struct{} // closed when it has ended
 	placed bool          // this process may have a position then
-}
-
-// subscribe uses the subscription at the instance at which processes queue, if that can
-// notify, and returns this process's position in the queue there.
-func (w *wait) subscribe() position {
-	at := w.c.queueInstance(w.key)
-	s := w.c.subscriptions[at]
-	if s != w.subscription {
-		w.unsubscribe()
-		if s != nil {
-			s.use()
-		}
-		w.instance, w.subscription = at, s
-	}
-	if s == nil {
-		at = -1
-	}
-	w.c.queues.mu.Lock()
-	defer w.c.queues.mu.Unlock()
-	return w.queue.Subscribe(at)
-}
-
-func (w *wait) unsubscribe() {
-	if w.subscription != nil {
-		w.subscription.drop()
-	}
-	w.subscription = nil
-}
-
-// currentAddress is the address to be notified at, empty if that isn't possible now.
-func (w *wait) currentAddress() string {
-	if w.subscription == nil {
-		return ""
-	}
-	return w.subscription.currentAddress()
-}
-
-// enqueue asks for a position in the queue; ok is false when the wait is over.
-func (w *wait) enqueue(address string, front, yield bool) (queued, free, ok bool) {
-	// Before the request is sent, because the notification may come before the answer.
-	w.c.dequeue(w.key, w.setPosition(position{Instance: w.instance, Address: address}))
-	select {
-	case answer := <-w.subscription.enqueue(w.ctx, w.key, address, front, yield):
-		if answer != wire.Granted {
-			w.setPosition(position{})
-		}
-		return answer == wire.Granted, answer == wire.Refused, true
-	case <-w.ctx.Done():
-	case <-w.c.background.closing:
-	}
-	return false, false, false
-}
-
-// rank is the rank of instance i for a key: by a hash of both names, so that different keys begin with
-// different instances, and clients that give the instances the same names agree.
-type rank struct {
-	last bool // it comes after those that aren't
-	hash uint64
-	i    int
-}
-
-func (r rank) compare(other rank) int {
-	if r.last != other.last {
-		if r.last {
-			return 1
-		}
-		return -1
-	}
-	return cmp.Or(cmp.Compare(r.hash, other.hash), cmp.Compare(r.i, other.i))
-}
-
-// queueInstance is the instance at which processes queue for the key: the first in rank, of
-// those that answer and can notify if there are any.
-func (c *core) queueInstance(key string) int {
-	prefix := prefixOf(key)
-	var best rank
-	for i, s := range c.servers {
-		if r := (rank{s.silent.Load() || s.cannotNotify.Load(), rankOf(prefix, s.name), i}); i == 0 || r.compare(best) < 0 {
-			best = r
-		}
-	}
-	return best.i
-}
-
-func prefixOf(key string) uint64 { return hash(hash(14695981039346656037, key), "\x00") }
-
-// rankOf mixes the bits of the hash. FNV alone ranks names alike that differ in the last byte only: one of
-// three would come first for half of the keys. The steps are those with which MurmurHash3 ends its 64-bit
-// hashes (fmix64).
-func rankOf(prefix uint64, name string) uint64 {
-	h := hash(prefix, name)
-	h = (h ^ h>>33) * 0xff51afd7ed558ccd
-	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
-	return h ^ h>>33
-}
-
-// hash is FNV-1a. Package hash/fnv allocates.
-func hash(sum uint64, text string) uint64 {
-	for i := range len(text) {
-		sum = (sum ^ uint64(text[i])) * 1099511628211
-	}
-	return sum
 }

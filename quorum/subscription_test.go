@@ -49,7 +49,7 @@ func playSubscription(t *testing.T, do func(s *queueServer, on *subscription)) {
 		s := &queueServer{NotifyingServer: quorumtest.NotifyingServer{Server: quorumtest.NewServer("A", nil)}}
 		c, err := New(Config{}, s)
 		require.NoError(t, err)
-		do(s, c.subscriptions[0])
+		do(s, c.subscriptions.at[0])
 		require.NoError(t, c.Close(context.Background()))
 	})
 }

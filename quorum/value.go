@@ -20,10 +20,9 @@ import (
 // late answers, either: what has to follow from them (follow) is looked at when they have come. What has turned
 // out to be pointless by its turn isn't sent.
 type value struct {
-	keys    keys
-	text    string
-	c       *core
-	resumed bool // it replaces the value of a lease that was handed off
+	all  *values // of the Coordinator
+	keys keys
+	text string
 
 	mu        sync.Mutex
 	places    []place       // per server
@@ -60,8 +59,8 @@ func (p *place) note(several bool, op wire.Op, vote wire.Vote) {
 	}
 }
 
-func newValue(c *core, keys keys, text string) *value {
-	return &value{keys: keys, text: text, c: c, places: make([]place, len(c.servers))}
+func newValue(all *values, keys keys, text string) *value {
+	return &value{all: all, keys: keys, text: text, places: make([]place, len(all.servers))}
 }
 
 // request is a request about all keys of the value.
@@ -69,7 +68,7 @@ func (v *value) request(op wire.Op) *wire.Request {
 	//guard:all-keys-in-one  each request about a lease on several keys is about all of them
 	req := &wire.Request{Op: op, Keys: v.keys, Value: v.text}
 	if op != wire.Extend && op != wire.Release {
-		cfg := &v.c.cfg
+		cfg := &v.all.cfg
 		req.Fence = wire.Fence{On: cfg.Lab.Fencing == On, TTL: cfg.counterTTL(), Ahead: cfg.ahead()}
 	}
 	return req
@@ -78,8 +77,8 @@ func (v *value) request(op wire.Op) *wire.Request {
 // calls are calls with the request, one to each server.
 func (v *value) calls(req *wire.Request, to taker) []call {
 	calls := make([]call, len(v.places))
-	for i, s := range v.c.servers {
-		calls[i] = call{s: s, req: req, v: v, to: to}
+	for i, s := range v.all.servers {
+		calls[i] = call{s: s, req: req, about: v, to: to}
 	}
 	return calls
 }
@@ -90,7 +89,7 @@ func (v *value) send(c *call, now drift.Instant) { v.sendAfter(nil, c, now) }
 
 // sendAfter is send, and has the value's first request to the server wait for those about earlier values.
 func (v *value) sendAfter(earlier []*value, c *call, now drift.Instant) {
-	v.c.background.add()
+	v.all.background.add()
 	v.mu.Lock()
 	p := &v.places[c.s.index]
 	p.queued++
@@ -104,7 +103,7 @@ func (v *value) sendAfter(earlier []*value, c *call, now drift.Instant) {
 	}
 	v.mu.Unlock()
 	if first {
-		v.c.underWay.add(v)
+		v.all.add(v)
 	}
 	if later {
 		return
@@ -182,7 +181,7 @@ func (v *value) pointlessLocked(i int, req *wire.Request) bool {
 // awaitedLocked reports whether acquisitions of all of the value's keys wait until its requests have ended at a place.
 func (v *value) awaitedLocked(p *place) bool {
 	for _, key := range v.keys {
-		if !slices.ContainsFunc(p.waiting, func(c *call) bool { return slices.Contains(c.v.keys, key) }) {
+		if !slices.ContainsFunc(p.waiting, func(c *call) bool { return slices.Contains(c.req.Keys, key) }) {
 			return false
 		}
 	}
@@ -213,11 +212,7 @@ func (v *value) answered(c *call) {
 	case granted: // a Raise, a Restore or a Pass
 		p.counter = max(p.counter, c.req.Fence.Token)
 	}
-	letIn := op == wire.Release && v.won && vote.Notified
 	v.mu.Unlock()
-	if letIn {
-		v.letIn(i)
-	}
 }
 
 // next begins the next call to server i, when one has ended.
@@ -233,12 +228,12 @@ func (v *value) next(i int) {
 		c, p.later = p.later[0], p.later[1:]
 	}
 	//guard:silence-is-not-awaited  an acquisition doesn't wait until a server that hangs has answered every earlier request
-	if p.queued == 0 || v.c.servers[i].silent.Load() {
+	if p.queued == 0 || v.all.servers[i].silent.Load() {
 		waited, p.waiting = p.waiting, nil
 	}
 	v.mu.Unlock()
 	if last {
-		v.c.underWay.remove(v)
+		v.all.remove(v)
 	}
 	if c != nil {
 		v.begin(c, drift.Instant{})
@@ -247,7 +242,7 @@ func (v *value) next(i int) {
 	}
 	for _, w := range waited {
 		if w.waits.Add(-1) == 0 {
-			w.v.begin(w, drift.Instant{})
+			w.about.begin(w, drift.Instant{})
 		}
 	}
 }
@@ -287,7 +282,7 @@ func (v *value) followAt(i int) {
 	}
 	req := v.request(op)
 	req.TTL, req.Fence.Token = ttl, token
-	v.send(&call{s: v.c.servers[i], req: req, v: v}, drift.Instant{})
+	v.send(&call{s: v.all.servers[i], req: req, about: v}, drift.Instant{})
 }
 
 // wins notes that a lease has the value, with that token.
@@ -334,7 +329,7 @@ func (v *value) instances() []string {
 	var names []string
 	for i := range v.places {
 		if v.places[i].presence.There {
-			names = append(names, v.c.servers[i].name)
+			names = append(names, v.all.servers[i].name)
 		}
 	}
 	return names
@@ -357,9 +352,9 @@ func (v *value) delete(notify []bool, to taker) {
 	busy := v.underWay > 0
 	v.mu.Unlock()
 	if busy {
-		v.c.underWay.add(v)
+		v.all.add(v)
 	}
-	now := v.c.reader.Now()
+	now := v.all.reader.Now()
 	calls := v.calls(quiet, to)
 	//guard:delete-everywhere  a release deletes on all instances
 	for i := range calls {
@@ -397,27 +392,66 @@ func (v *value) leave() {
 	v.released = true
 }
 
-// notifiers says which servers are to notify waiters for the keys: those at which processes queue.
-func (v *value) notifiers() []bool {
-	at := make([]bool, len(v.places))
-	for _, key := range v.keys {
-		if i := v.c.notifiesAt(key); i >= 0 {
-			at[i] = true
+// deleteEarly has later acquisitions delete the value from each server where it may be, until its deletion there
+// is over. The value of a lease is deleted so only when its release is decided: until then the release must find the
+// keys itself, because the holder learns from it whether it held the lock.
+func (v *value) deleteEarly() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i, s := range v.all.servers {
+		p := &v.places[i]
+		// A request that hasn't ended may set it, or be the delete.
+		if p.deletion == notDeleted && (p.queued > 0 || !p.presence.Absent()) {
+			p.deletion = early
+			s.deletes.addEarly(v.keys, v.text)
 		}
 	}
-	return at
 }
 
-// letIn notes that a server notified other processes. Where processes queue for several of the
-// keys, the answer doesn't say for which of them it did. Then this process's waiters don't step back.
-func (v *value) letIn(i int) {
-	notified, n := v.keys[0], 0
-	for _, key := range v.keys {
-		if len(v.keys) == 1 || v.c.queueInstance(key) == i {
-			notified, n = key, n+1
-		}
-	}
-	if n == 1 {
-		v.c.queues.letIn(notified)
+// deletedLocked takes in the end of a request to delete the value from server i.
+func (v *value) deletedLocked(i int) {
+	p, d := &v.places[i], v.all.servers[i].deletes
+	// The sender deletes a key of its own that arrives after the hand-off.
+	pending := !v.abandoned || p.presence.Unanswered > 0 && !p.presence.There
+	switch {
+	case p.presence.Absent():
+		v.deletionEndsLocked(i)
+	//guard:delete-stays-pending  a delete that couldn't be delivered stays pending
+	case pending:
+		d.add(v, i, v.request(wire.Release))
 	}
 }
+
+func (v *value) deletionEndsLocked(i int) {
+	p := &v.places[i]
+	if p.deletion == early {
+		v.all.servers[i].deletes.forget(v.keys, v.text)
+	}
+	p.deletion = over
+}
+
+func (v *value) deletionEnds(i int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.deletionEndsLocked(i)
+}
+
+// deletedAgain takes in the answer to a pending delete on server i. It reports whether nothing is there nor can arrive.
+func (v *value) deletedAgain(i int, vote wire.Vote) (absent bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	p := &v.places[i]
+	p.note(len(v.keys) > 1, wire.Release, vote)
+	return p.presence.Absent()
+}
+
+// deletion is how far the deletion of a value from a server has come.
+type deletion uint8
+
+const (
+	notDeleted deletion = iota
+	// early: acquisitions delete it first.
+	early
+	// over: it isn't there any more, or the delete was given up.
+	over
+)

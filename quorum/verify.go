@@ -72,7 +72,7 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	if c.closed() {
 		return Report{}, fmt.Errorf("%w (verify)", ErrClosed)
 	}
-	c.startClockMonitor()
+	c.monitor.start()
 	var report Report
 	report.Instances, _ = c.probeAll(ctx, c.servers)
 	if ctx.Err() != nil {
@@ -88,7 +88,7 @@ func (c *core) probeAll(ctx context.Context, servers []*server) (reports []Insta
 	var all sync.WaitGroup
 	for i, s := range servers {
 		all.Go(func() {
-			timeout := max(s.c.cfg.InstanceTimeout, verifyTimeout)
+			timeout := max(s.cfg.InstanceTimeout, verifyTimeout)
 			var id wire.Identity
 			err := s.connect(ctx)
 			own, cancel := c.clock.WithTimeout(ctx, timeout)
@@ -115,10 +115,6 @@ func (c *core) probeAll(ctx context.Context, servers []*server) (reports []Insta
 	return reports, unanswered
 }
 
-// verifyTimeout is the least time that Verify and Trust give an instance, because at the start
-// a connection has to be made.
-const verifyTimeout = 2 * time.Second
-
 func (r Report) join() error {
 	var errs []error
 	for _, inst := range r.Instances {
@@ -136,7 +132,7 @@ func (s *server) report(id wire.Identity, err error) InstanceReport {
 		r.Err, r.Notes = err, s.remarkOnDistance()
 		return r
 	}
-	now := s.c.reader.Now()
+	now := s.reader.Now()
 	s.mu.Lock()
 	unfit, quarantined := s.unfit, quarantineError(s.quarantine.Check(now))
 	r.ClockOffset, r.ClockUncertainty, _ = s.monitor.Offset(now)
@@ -168,12 +164,9 @@ func (s *server) report(id wire.Identity, err error) InstanceReport {
 	return r
 }
 
-// evicts reports whether a server may drop locks when its memory is full.
-func evicts(id wire.Identity) bool { return id.Eviction != "" && id.Eviction != "noeviction" }
-
 // remarkOnDistance notes that the server is too far away for the timeout.
 func (s *server) remarkOnDistance() []string {
-	if far := s.tooFar(s.c.cfg.InstanceTimeout); far != "" {
+	if far := s.tooFar(s.cfg.InstanceTimeout); far != "" {
 		return []string{far}
 	}
 	return nil

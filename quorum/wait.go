@@ -3,7 +3,6 @@ package quorum
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
@@ -17,21 +16,15 @@ import (
 // process. So Terms.MaxTries means the same wherever the holder is. Without MaxTries only the
 // first look at each lock is counted, so that no waiter wakes only to count.
 type wait struct {
+	waiter
 	c            *Coordinator
-	key          string // that it waits for: of several the first in the way
-	all          keys   // that it acquires
 	began        drift.Instant
-	ctx          context.Context // the caller's, bounded by Terms.MaxWait
-	instance     int             // the one with the queue that the waiter is in, if it has a subscription
-	subscription *subscription   // that it uses there, nil if it uses none
+	instance     int           // the one with the queue that the waiter is in, if it has a subscription
+	subscription *subscription // that it uses there, nil if it uses none
 	tries        int
 	notifiedTry  int           // tries when a release last notified this waiter, see wasNotified and pause
 	notifiedAt   time.Duration // and the monotonic clock
 	last         *RoundError   // of the last try
-
-	queue     *queue
-	wake      chan struct{} // gets an element when the waiter should look at its queue
-	inherited *inheritance  // that was passed on to this waiter; guarded by the queues' lock
 
 	here, elsewhere bool // see WaitEnd
 }
@@ -158,7 +151,7 @@ func (w *wait) untilDue() bool {
 				return false
 			}
 			if w.c.terms.MaxTries > 0 {
-				nextTry = w.c.clock.After(w.pause(w.last, w.c.notifiesAt(w.key) >= 0))
+				nextTry = w.c.clock.After(w.pause(w.last, w.c.subscriptions.notifiesAt(w.key) >= 0))
 			}
 		}
 		var holderEnd <-chan time.Time // receives when the holder may be over
@@ -183,56 +176,6 @@ func (w *wait) countLook(holder *Lease) bool {
 	w.tries++
 	w.last = w.lookError(holder)
 	return !w.exhausted()
-}
-
-// rest waits until a pause is over or a release notifies the waiter. Meanwhile this process has a position in the
-// queue at an instance, if that can notify. lost is the round before, nil if there was none because the waiter steps
-// back (yields). It reports false when the wait is over.
-func (w *wait) rest(lost *RoundError, pause time.Duration, yields bool) bool {
-	if pause <= 0 {
-		return yields || !w.over()
-	}
-	over, address := w.c.clock.After(pause), ""
-	front := w.subscribe().Notified // it was notified before, and may queue at the front
-	for {
-		if now := w.currentAddress(); now != "" && now != address {
-			address = now
-			switch queued, free, ok := w.enqueue(now, front, yields); {
-			case !ok:
-				return false
-			case queued:
-				pause := w.pause(lost, true)
-				if yields {
-					pause = min(pause, w.c.cfg.InstanceTimeout)
-				}
-				over = w.c.clock.After(pause)
-			case free && w.refusedThere(lost):
-				// It was released since that vote.
-				w.wasNotified()
-				return true
-			}
-		}
-		rested := false
-		select {
-		case <-over:
-			rested = true
-		case <-w.wake:
-		case <-w.ctx.Done():
-			return false
-		case <-w.c.background.closing:
-			return false
-		}
-		// Also at the end of the pause: a notification may have come while the waiter queued. If a lease of this
-		// process is over, or the pause, another process has the lock as a rule, or has died, or was this one.
-		// Otherwise the subscription was opened or lost.
-		switch seen := w.look(true); {
-		case seen.Notified:
-			w.wasNotified()
-			return true
-		case seen.Freed || rested:
-			return true
-		}
-	}
 }
 
 // over reports whether the caller or the Coordinator has ended the wait.
@@ -262,61 +205,12 @@ func (w *wait) lookError(holder *Lease) *RoundError {
 
 // leave ends the wait, with that lease if it isn't nil.
 func (w *wait) leave(lease *Lease) {
-	w.leaveQueue(lease)
+	inherited := w.leaveQueue(lease)
 	w.unsubscribe()
-}
-
-// pause is how long to wait before the next round: full jitter under a bound that doubles, or
-// under the highest bound if the waiter expects a notification; but no longer than until a
-// quorum can be free.
-//
-// The bound starts low again when the lock was released to this waiter. If it loses that round,
-// it was as a rule too early on a server that has yet to get the delete, and no other
-// notification will come.
-func (w *wait) pause(last *RoundError, notified bool) time.Duration {
-	bound := w.c.cfg.Lab.BackoffMax
-	// BackoffMin<<shift may overflow, so BackoffMax is shifted.
-	if shift := max(w.tries-w.notifiedTry-1, 0); !notified && shift < 63 && w.c.cfg.Lab.BackoffMin <= bound>>shift {
-		bound = w.c.cfg.Lab.BackoffMin << shift
+	if inherited != nil {
+		w.c.discard(inherited.lease)
+		w.c.background.finish()
 	}
-	pause := w.c.random.jitter(bound)
-	if last == nil {
-		return pause
-	}
-	if h := last.Holder; h != nil && h.Here && h.Remaining > 0 {
-		return min(pause, h.Remaining)
-	}
-	if free := freeIn(last.Votes, w.c.quarantines(w.c.reader.Now()), w.c.majority.Q); free > 0 {
-		pause = min(pause, free)
-	}
-	return pause
-}
-
-// freeIn is when a quorum can be free at the latest, if no holder extends: the Q-th smallest
-// of the times that instances gave, 0 if they gave none. Instances that granted are free now.
-//
-// It takes the quarantines from the servers, and not from the failed votes: these come all at
-// once, and it depends on the scheduler which of them were counted before the round was lost.
-func freeIn(votes []Ballot, quarantines []*QuarantineError, quorum int) time.Duration {
-	var times []time.Duration
-	for i, ballot := range votes {
-		vote := ballot.Vote
-		switch {
-		case quarantines[i] != nil:
-			times = append(times, quarantines[i].Remaining+time.Millisecond)
-		case vote.Outcome == wire.Granted:
-			times = append(times, 0)
-		case vote.Outcome == wire.Refused && vote.Remaining > 0:
-			times = append(times, vote.Remaining+time.Millisecond)
-		}
-	}
-	if len(times) == 0 {
-		return 0
-	}
-	slices.Sort(times)
-	// Fewer than a quorum are known if instances are down. Then another try is due when the known
-	// ones are free.
-	return times[min(quorum, len(times))-1]
 }
 
 // gaveUp says why the wait is over.
@@ -360,29 +254,53 @@ func heldFor(holder *Lease) time.Duration {
 	}
 	if holder.stageNow() >= released {
 		// Its deletes are under way, and would meet the requests of a round.
-		return holder.value.c.cfg.InstanceTimeout
+		return holder.c.cfg.InstanceTimeout
 	}
 	return 0
 }
 
-// wasNotified notes that a release notified the waiter, so that its next pauses are short.
-//
-// A notification may be about the waiter's own key, which it deleted after a lost round. Where
-// that goes on, as with a stale key on a quorum, most pauses must be long nevertheless.
-func (w *wait) wasNotified() {
-	now := w.c.reader.Now().Mono
-	if w.notifiedTry == 0 || now-w.notifiedAt > 4*w.c.cfg.Lab.BackoffMax {
-		w.notifiedTry = w.tries
-		w.notifiedAt = now
+// changeQueue moves the waiter to the queue of the key that was in the way of its round, if that is
+// another key than before. If a release notified this process, the next waiter is notified in its place.
+func (w *wait) changeQueue(err *RoundError) {
+	key := w.all.at(inTheWay(err.Votes))
+	if key == "" || key == w.key {
+		return
 	}
+	w.leave(nil)
+	w.key = key
+	w.enter()
 }
 
-// refusedThere reports whether the instance with the queue refused the round because of the
-// key.
-func (w *wait) refusedThere(last *RoundError) bool {
-	if last == nil || len(last.Votes) == 0 {
-		return false
+// rests reports whether the waiter rests before it looks at its queue. A waiter for several keys
+// that has just moved to another queue, and isn't its first, waits in it.
+func (w *wait) rests() bool { return len(w.all) == 1 || w.look(false).First }
+
+// inherits returns the lease that was passed on to the waiter, nil if there is none. late reports that there was one
+// that comes too late, and is released.
+func (w *wait) inherits() (lease *Lease, late bool) {
+	w.c.queues.mu.Lock()
+	i := w.inherited
+	w.inherited = nil
+	w.c.queues.mu.Unlock()
+	if i == nil {
+		return nil, false
 	}
-	vote := last.Votes[w.instance].Vote
-	return vote.Outcome == wire.Refused && (vote.InTheWay == 0 || w.all.at(vote.InTheWay) == w.key)
+	defer w.c.background.finish()
+	if w.over() {
+		w.c.discard(i.lease)
+		return nil, true
+	}
+	w.c.noteRound(w.ctx, w.key, drift.Instant{}, nil)
+	// The hooks are the waiter's, and the release before doesn't wait for them.
+	w.c.withHook(i.lease, func() {
+		w.c.cfg.Hooks.tellStart(w.ctx, wire.Pass, w.all, i.end.Try)
+		if decided := w.c.cfg.Hooks.RoundDecided; decided != nil {
+			decided(w.ctx, i.end)
+		}
+	})
+	if left := i.lease.leftNow(); left <= 0 || left < w.c.terms.MinValidity {
+		w.c.discard(i.lease)
+		return nil, true
+	}
+	return i.lease, false
 }

@@ -28,10 +28,10 @@ type call struct {
 	req     *wire.Request // without Run, Clock and Fence.Floor; several calls may have the same
 	waiter  *wire.Waiter  // of an Enqueue or a Dequeue
 	timeout time.Duration
-	about   orderly      // the value that it is about, nil if it is about none
+	about   sequence     // the value that it is about, nil if it is about none
 	to      taker        // takes the call when it has ended; nil if nobody waits
 	of      int          // the number of its extension among several
-	waits   atomic.Int32 // for how many earlier values, see orderly
+	waits   atomic.Int32 // for how many earlier values, see value.sendAfter
 
 	began, sent drift.Instant
 	run         wire.Run      // of the server; a request that counts names it, see Request.Run
@@ -46,9 +46,9 @@ type call struct {
 // taker takes calls that have ended, on a goroutine that other answers wait for.
 type taker interface{ take(c *call) }
 
-// orderly is the value that a call is about, as the call knows it. It has its calls to a server begin one after the
-// other.
-type orderly interface {
+// sequence is the value that a call is about, as the call knows it: it has its calls to each server begin one after
+// the other.
+type sequence interface {
 	// begin begins a call at its turn. now is as in call.start.
 	begin(c *call, now drift.Instant)
 	// answered takes in a call's answer, before its taker.

@@ -111,7 +111,7 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 	c.keeper = newKeeper(c)
 	c.subscriptions = newSubscriptions(c.servers)
 	c.queues = newQueues(c.env, c.subscriptions)
-	c.subscriptions.notify(c.queues)
+	c.subscriptions.deliverTo(c.queues)
 	return &Coordinator{core: c, terms: terms}, nil
 }
 

@@ -44,8 +44,8 @@ type deletes struct {
 	wake    chan struct{} // ends a pause
 }
 
-func newDeletes(e *env, ask func(*wire.Request) Ballot, window time.Duration) *deletes {
-	return &deletes{env: e, ask: ask, window: window, wake: make(chan struct{}, 1)}
+func newDeletes(e *env, ask func(*wire.Request) Ballot) *deletes {
+	return &deletes{env: e, ask: ask, window: e.cfg.quarantine(), wake: make(chan struct{}, 1)}
 }
 
 // deletable is a value, as its pending delete knows it.

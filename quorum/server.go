@@ -48,9 +48,9 @@ type server struct {
 }
 
 // newServer makes the server of an instance.
-func newServer(e *env, registry *registry, index int, inst wire.Instance) *server {
+func newServer(e *env, index int, inst wire.Instance) *server {
 	s := &server{
-		env: e, registry: registry, inst: inst, name: inst.Name(), index: index,
+		env: e, inst: inst, name: inst.Name(), index: index,
 		//guard:quarantine-length  a quarantine outlasts every lease that the server may have forgotten
 		quarantine: quarantine.New(e.cfg.quarantine(), e.cfg.Lab.Drift),
 		// Each clock may drift by half the drift allowance's rate. A clock that drifts

@@ -14,13 +14,13 @@ import (
 type servers []*server
 
 func newServers(e *env, instances []wire.Instance) servers {
-	all, servers := &registry{}, make(servers, len(instances))
+	reached, all := &registry{}, make(servers, len(instances))
 	for i, inst := range instances {
-		s := newServer(e, all, i, inst)
-		s.all, s.deletes = servers, newDeletes(e, s.ask, e.cfg.quarantine())
-		servers[i] = s
+		s := newServer(e, i, inst)
+		s.all, s.registry, s.deletes = all, reached, newDeletes(e, s.ask)
+		all[i] = s
 	}
-	return servers
+	return all
 }
 
 // quarantines has each server's quarantine, nil if it may vote.

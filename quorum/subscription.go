@@ -33,8 +33,8 @@ type subscriptions struct {
 	at      []*subscription // per server; nil if it cannot notify
 }
 
-// notified is the wait queues of this process, as the subscriptions know them.
-type notified interface {
+// listener is the wait queues of this process, as the subscriptions know them.
+type listener interface {
 	// notified takes in a notification at an address.
 	notified(key string, instance int, address string)
 	// changed takes in that the subscription at an instance was opened, with that address, or lost.
@@ -49,8 +49,8 @@ func newSubscriptions(servers servers) *subscriptions {
 	return all
 }
 
-// notify has notifications go to the wait queues of this process.
-func (all *subscriptions) notify(queues notified) {
+// deliverTo has notifications go to the wait queues of this process.
+func (all *subscriptions) deliverTo(queues listener) {
 	for _, s := range all.at {
 		if s != nil {
 			s.queues = queues
@@ -95,7 +95,7 @@ func (all *subscriptions) dequeue(key string, p turns.Position) {
 type subscription struct {
 	at       *server
 	notifier wire.Notifier
-	queues   notified
+	queues   listener
 
 	mu      sync.Mutex
 	users   int               // goroutines that wait

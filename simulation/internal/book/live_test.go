@@ -1,6 +1,8 @@
 package book_test
 
 import (
+	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,22 +17,40 @@ import (
 
 func init() {
 	generators["live"] = func([]string) (string, error) { return liveTable() }
+	generators["live-servers"] = func([]string) (string, error) { return liveServers() }
 	generators["unplayed"] = func([]string) (string, error) { return unplayed(), nil }
 }
 
-// liveFile has the latest outcomes of the scenarios on real servers:
-//
-//	go run ./simulation/cmd/redlocksim live -format json > docs/testdata/live.json
-//
-// That takes a redis-server and most of a minute, so a test can't repeat it. It checks the file
-// against the simulation's current verdicts.
-const liveFile = "testdata/live.json"
+// liveFiles have the latest outcomes of the scenarios on real servers, a file for each kind of them. .ci/record live
+// writes them. That takes minutes, so a test can't repeat it. It checks the files against the simulation's current
+// verdicts.
+const liveFiles = "testdata/live/*.json"
 
-func recordedLive() (live.Report, error) { return readRecorded[live.Report](liveFile) }
+// recordedLive are the reports, that of the installed server first.
+func recordedLive() (all []live.Report, err error) {
+	files, err := filepath.Glob(liveFiles)
+	for _, file := range files {
+		r, err := readRecorded[live.Report](file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	if len(all) == 0 && err == nil {
+		err = fmt.Errorf("there is no %s: run .ci/record live", liveFiles)
+	}
+	return all, err
+}
 
 func TestRecordedLiveRunIsFresh(t *testing.T) {
-	r, err := recordedLive()
+	all, err := recordedLive()
 	require.NoError(t, err)
+	for _, r := range all {
+		t.Run(r.Server, func(t *testing.T) { checkLive(t, r) })
+	}
+}
+
+func checkLive(t *testing.T, r live.Report) {
 	recorded := map[string]bool{}
 	for _, l := range r.Lines {
 		recorded[l.Scenario] = true
@@ -48,18 +68,19 @@ func TestRecordedLiveRunIsFresh(t *testing.T) {
 		visible := slices.DeleteFunc(slices.Clone(verdict.Kinds), func(k record.ViolationKind) bool {
 			return k == record.Overvalued // needs a view of all servers at one moment
 		})
-		assert.ElementsMatch(t, visible, l.Predicted, "%s with %s: the simulation says something else now; play it again (see liveFile)", l.Scenario, l.Design)
+		assert.ElementsMatch(t, visible, l.Predicted, "%s with %s: the simulation says something else now; run .ci/record live", l.Scenario, l.Design)
 	}
 	for _, a := range live.Cases() {
-		assert.True(t, recorded[a.Scenario], "%s is played live and not recorded (see liveFile)", a.Scenario)
+		assert.True(t, recorded[a.Scenario], "%s is played live and not recorded: run .ci/record live", a.Scenario)
 	}
 }
 
 func liveTable() (string, error) {
-	r, err := recordedLive()
+	all, err := recordedLive()
 	if err != nil {
 		return "", err
 	}
+	r := all[0]
 	type story [2]string
 	var stories []story
 	rows := map[story][]string{}
@@ -86,6 +107,25 @@ func liveTable() (string, error) {
 		out = append(out, []string{s[0], s[1], strings.Join(rows[s], ", ")})
 	}
 	return table("scenario | what is done for real | designs", out), nil
+}
+
+// liveServers has a row for each kind of server.
+func liveServers() (string, error) {
+	all, err := recordedLive()
+	if err != nil {
+		return "", err
+	}
+	var rows [][]string
+	for _, r := range all {
+		again := 0
+		for _, l := range r.Lines {
+			if l.Plays > 1 {
+				again++
+			}
+		}
+		rows = append(rows, []string{r.Server, fmt.Sprint(r.Played), fmt.Sprint(r.Played - r.Disagreements), fmt.Sprint(again), fmt.Sprint(r.Skipped)})
+	}
+	return table("servers | plays | agreed | of them not in the first play | skipped", rows), nil
 }
 
 // unplayed is a table of the scenarios without a live form, by the reason.

@@ -266,6 +266,12 @@ func abstract(r recording, _ []string) (string, error) {
 			}
 		}
 	}
+	var servers []string
+	agreed, played := 0, 0
+	for _, on := range live {
+		servers = append(servers, on.Server)
+		agreed, played = agreed+on.Played-on.Disagreements, played+on.Played
+	}
 	runs := 0
 	for _, design := range r.Matrix.Cells {
 		for _, c := range design {
@@ -289,5 +295,5 @@ Recorded on %s. The simulation is deterministic, so these are the runs of this p
 		r.Seeds, len(r.Matrix.Faults), rate("redlock", "restart-empty"), rate("default", "restart-empty"),
 		rate("redlock", "step-server"), rate("default", "step-server"),
 		rate("redlock", "pause"), rate("default", "pause"), rate("token-admit", "pause"),
-		timeline.Grouped(int64(runs)), timeline.Grouped(int64(r.SafeRuns)), r.SafeViolated, live.Server, live.Played-live.Disagreements, live.Played, r.Recorded), nil
+		timeline.Grouped(int64(runs)), timeline.Grouped(int64(r.SafeRuns)), r.SafeViolated, strings.Join(servers, ", "), agreed, played, r.Recorded), nil
 }

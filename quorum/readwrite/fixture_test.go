@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -193,14 +192,4 @@ func (w *world) requireNothingLeft() {
 	for _, s := range w.servers {
 		require.Empty(w.t, s.Keys(), s.Name())
 	}
-}
-
-// steppedClock is a clock that can be set forward.
-type steppedClock struct {
-	clock.Clock
-	ahead atomic.Int64
-}
-
-func (c *steppedClock) Now() time.Time {
-	return c.Clock.Now().Round(0).Add(time.Duration(c.ahead.Load()))
 }

@@ -38,7 +38,6 @@ type mutant struct {
 	after  after  // changes a vote, or what the request has left
 	probe  probing
 	known  func(known *wire.Known)
-	waiter func(w *wire.Waiter)
 	send   func(s *Server, cmd wire.Request, timeout time.Duration, to wire.Receiver)
 }
 
@@ -68,13 +67,6 @@ func (m mutant) Probe(ctx context.Context, known wire.Known) (wire.Identity, err
 		m.probe(&id)
 	}
 	return id, err
-}
-
-func (m mutant) Enqueue(w wire.Waiter, timeout time.Duration, to wire.Receiver) {
-	if m.waiter != nil {
-		m.waiter(&w)
-	}
-	m.Notifying.Enqueue(w, timeout, to)
 }
 
 // unnotified is an instance that is no Notifier, Putter or Restarter.
@@ -511,13 +503,13 @@ var broken = map[string]map[string]mutant{
 		}},
 	},
 	"the wait queue": {
-		"the front is the end":         {waiter: func(w *wire.Waiter) { w.Front = false }},
-		"a free key has one":           {waiter: func(w *wire.Waiter) { w.Yield = true }},
+		"the front is the end":         {before: func(_ *Server, cmd *wire.Request) { cmd.Waiter.Front = false }},
+		"a free key has one":           {before: func(_ *Server, cmd *wire.Request) { cmd.Waiter.Yield = true }},
 		"says that it notified nobody": {after: func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Notified = false }},
 		"claims a notification":        {after: func(_ *Server, cmd wire.Request, vote *wire.Vote) { vote.Notified = cmd.Notify }},
 	},
 	"notifications": {
-		"yields to nobody": {waiter: func(w *wire.Waiter) { w.Yield = false }},
+		"yields to nobody": {before: func(_ *Server, cmd *wire.Request) { cmd.Waiter.Yield = false }},
 		"always notifies":  instead(wire.Release, func(_ *Server, cmd *wire.Request) { cmd.Notify = true }),
 	},
 	"closed subscriptions are passed over": {

@@ -42,34 +42,15 @@ func closeAll(subs []wire.Subscription) {
 	}
 }
 
-func (c *check) waiter(name string, sub wire.Subscription) wire.Waiter {
-	return wire.Waiter{Key: c.key(name), Address: sub.Address(), TTL: long}
+// enqueueing is the request to put the process with this subscription into a lock's queue.
+func (c *check) enqueueing(name string, sub wire.Subscription) wire.Request {
+	return wire.Request{Op: wire.Enqueue, Keys: []string{c.key(name)}, Waiter: wire.Waiter{Address: sub.Address()}, TTL: long, Clock: true}
 }
 
-func yielding(w wire.Waiter) wire.Waiter { w.Yield = true; return w }
+// leaving is the request to take it out again.
+func leaving(enqueued wire.Request) wire.Request { enqueued.Op = wire.Dequeue; return enqueued }
 
-// enqueue puts a waiter into the queue, and demands that the instance does as the model.
-func (c *check) enqueue(w wire.Waiter, want wire.Outcome) wire.Vote {
-	c.t.Helper()
-	return c.queue(wire.Enqueue, c.notifier().Enqueue, w, want)
-}
-
-func (c *check) dequeue(w wire.Waiter, want wire.Outcome) wire.Vote {
-	c.t.Helper()
-	return c.queue(wire.Dequeue, c.notifier().Dequeue, w, want)
-}
-
-func (c *check) queue(op wire.Op, send func(wire.Waiter, time.Duration, wire.Receiver), w wire.Waiter, want wire.Outcome) wire.Vote {
-	c.t.Helper()
-	vote := c.both(w, wire.Request{Op: op, Keys: []string{w.Key}, Clock: true}, func(wire.Request) wire.Vote {
-		v := make(votes, 2)
-		send(w, patience, v)
-		return <-v
-	})
-	require.Equal(c.t, want.String(), vote.Outcome.String(), "%v: %v", op, vote.Err)
-	c.same(w.Key)
-	return vote
-}
+func yielding(cmd wire.Request) wire.Request { cmd.Waiter.Yield = true; return cmd }
 
 func notifying(cmd wire.Request) wire.Request {
 	cmd.Notify = true
@@ -104,18 +85,18 @@ func (c *check) next(sub wire.Subscription) (key string, err error) {
 func checkQueue(c *check) {
 	subs := c.open(3)
 	defer closeAll(subs)
-	a, b, d := c.waiter("k", subs[0]), c.waiter("k", subs[1]), c.waiter("k", subs[2])
-	d.Front = true
+	a, b, d := c.enqueueing("k", subs[0]), c.enqueueing("k", subs[1]), c.enqueueing("k", subs[2])
+	d.Waiter.Front = true
 
-	c.enqueue(a, wire.Refused)
+	c.refused(a)
 	c.granted(c.acquire("k", "v"))
-	c.enqueue(a, wire.Granted)
-	c.enqueue(b, wire.Granted)
-	c.enqueue(a, wire.Granted) // keeps its position
-	c.enqueue(d, wire.Granted)
-	c.dequeue(b, wire.Granted)
-	c.dequeue(b, wire.Refused)
-	c.enqueue(b, wire.Granted) // at the end
+	c.granted(a)
+	c.granted(b)
+	c.granted(a) // keeps its position
+	c.granted(d)
+	c.granted(leaving(b))
+	c.refused(leaving(b))
+	c.granted(b) // at the end
 	c.refused(notifying(c.release("k", "w")))
 	for _, sub := range []wire.Subscription{subs[2], subs[0], subs[1]} {
 		require.True(c.t, c.granted(notifying(c.release("k", "v"))).Notified)
@@ -126,8 +107,8 @@ func checkQueue(c *check) {
 
 	// A release of several keys notifies a process for each.
 	c.granted(c.of(c.acquire("", "v"), "k", "l", "m"))
-	c.enqueue(a, wire.Granted)
-	c.enqueue(c.waiter("m", subs[1]), wire.Granted)
+	c.granted(a)
+	c.granted(c.enqueueing("m", subs[1]))
 	require.True(c.t, c.granted(notifying(c.of(c.release("", "v"), "k", "l", "m"))).Notified)
 	c.notified("k", subs[0])
 	c.notified("m", subs[1])
@@ -136,32 +117,32 @@ func checkQueue(c *check) {
 func checkNotifications(c *check) {
 	subs := c.open(2)
 	defer closeAll(subs)
-	a, b := c.waiter("k", subs[0]), c.waiter("k", subs[1])
+	a, b := c.enqueueing("k", subs[0]), c.enqueueing("k", subs[1])
 
 	// A key that is free already counts, too: its lease may have expired.
-	c.enqueue(yielding(a), wire.Granted)
+	c.granted(yielding(a))
 	require.True(c.t, c.refused(notifying(c.release("k", "v"))).Notified)
 	c.notified("k", subs[0])
 
 	// A process that was notified and does not want the lock passes the notification on.
-	c.enqueue(yielding(b), wire.Granted)
-	require.True(c.t, c.dequeue(a, wire.Refused).Notified)
+	c.granted(yielding(b))
+	require.True(c.t, c.refused(leaving(a)).Notified)
 	c.notified("k", subs[1])
 
 	// A release without Notify notifies no process, and neither does another key's.
 	c.granted(c.acquire("k", "v"))
-	c.enqueue(a, wire.Granted)
+	c.granted(a)
 	c.granted(c.acquire("other", "v"))
 	c.granted(notifying(c.release("other", "v")))
 	c.granted(c.release("k", "v"))
-	require.True(c.t, c.dequeue(b, wire.Refused).Notified)
+	require.True(c.t, c.refused(leaving(b)).Notified)
 	c.notified("k", subs[0])
 
 	// A queue has its own TTL.
 	c.granted(c.acquire("brief", "v"))
-	brief := c.waiter("brief", subs[0])
+	brief := c.enqueueing("brief", subs[0])
 	brief.TTL = 5 * time.Millisecond
-	c.enqueue(brief, wire.Granted)
+	c.granted(brief)
 	c.expires(timed(c.bare("marker", "v"), short))
 	require.False(c.t, c.granted(notifying(c.release("brief", "v"))).Notified)
 
@@ -179,8 +160,8 @@ func checkClosedSubscriptions(c *check) {
 	subs := c.open(2)
 	defer closeAll(subs)
 	c.granted(c.acquire("k", "v"))
-	c.enqueue(c.waiter("k", subs[0]), wire.Granted)
-	c.enqueue(c.waiter("k", subs[1]), wire.Granted)
+	c.granted(c.enqueueing("k", subs[0]))
+	c.granted(c.enqueueing("k", subs[1]))
 	require.NoError(c.t, subs[0].Close())
 	// The server may notice a little later that the subscription was closed.
 	require.True(c.t, c.send(notifying(c.release("k", "v"))).Notified)

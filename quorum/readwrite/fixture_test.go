@@ -30,7 +30,7 @@ const ms = time.Millisecond
 type world struct {
 	t       *testing.T
 	ctx     context.Context
-	servers []*quorumtest.Server
+	servers quorumtest.Servers
 	began   time.Time
 	polls   bool // Notifications are Off
 
@@ -50,7 +50,7 @@ type holder struct {
 func play(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, ctx: context.Background(), began: time.Now()}
+		w := &world{t: t, ctx: context.Background(), servers: quorumtest.NewServers(3), began: time.Now()}
 		r := rand.New(rand.NewPCG(1, 2))
 		var mu sync.Mutex
 		travel := func(wire.Request) time.Duration {
@@ -58,11 +58,8 @@ func play(t *testing.T, test func(w *world)) {
 			defer mu.Unlock()
 			return time.Duration(1+r.IntN(999)) * time.Microsecond
 		}
-		for _, name := range []string{"A", "B", "C"} {
-			s := quorumtest.NewServer(name, nil)
-			s.SetIdentity(func(id *wire.Identity) { id.Vouched = true })
+		for _, s := range w.servers {
 			s.Delay(travel, travel)
-			w.servers = append(w.servers, s)
 		}
 		test(w)
 	})

@@ -16,7 +16,6 @@ import (
 // ended is left to the garbage collector, because the exchange may still read it.
 type call struct {
 	req      wire.Request
-	waiter   wire.Waiter // of Enqueue and Dequeue
 	to       wire.Receiver
 	deadline time.Time // zero: none
 	stale    time.Time // from then on it isn't worth sending; zero: always worth it

@@ -42,7 +42,7 @@ func (l *list) takes(c *call) bool {
 // command makes the list's command. The scripts say what their keys and arguments are.
 func (l *list) command(x *exchange) redis.Cmder {
 	first, r, n := l.calls[0], x.r, 0
-	req, f, w := &first.req, &first.req.Fence, &first.waiter
+	req, f, w := &first.req, &first.req.Fence, &first.req.Waiter
 	// The locks whose waiters are notified come first.
 	slices.SortStableFunc(l.calls, func(a, b *call) int { return notifying(b) - notifying(a) })
 	keys, args := x.keys[:0], x.args[:0]
@@ -97,7 +97,7 @@ func (l *list) command(x *exchange) redis.Cmder {
 		}
 		beside(waitersSuffix)
 	case wire.Enqueue:
-		l.script, args = enqueueScript, append(args, w.Address, w.TTL.Milliseconds(), w.Front, w.Yield)
+		l.script, args = enqueueScript, append(args, w.Address, req.TTL.Milliseconds(), w.Front, w.Yield)
 		beside(waitersSuffix)
 	case wire.Dequeue:
 		l.script, args = dequeueScript, append(args, w.Address)

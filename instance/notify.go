@@ -20,16 +20,6 @@ const channelPrefix = "redlock:wake:"
 
 var _ wire.Notifier = (*Redis)(nil)
 
-// Enqueue puts a process into a wait queue, see wire.Notifier.
-func (r *Redis) Enqueue(w wire.Waiter, timeout time.Duration, to wire.Receiver) {
-	r.send(wire.Request{Op: wire.Enqueue, Keys: []string{w.Key}, Clock: true}, w, timeout, to)
-}
-
-// Dequeue takes a process out of a wait queue, see wire.Notifier.
-func (r *Redis) Dequeue(w wire.Waiter, timeout time.Duration, to wire.Receiver) {
-	r.send(wire.Request{Op: wire.Dequeue, Keys: []string{w.Key}, Clock: true}, w, timeout, to)
-}
-
 // silenceLimit is how long a subscription may be silent before it sends PING, and how long
 // it then waits for the reply.
 const silenceLimit = 5 * time.Second

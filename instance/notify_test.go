@@ -11,12 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func enqueue(ctx context.Context, r *Redis, key, address string) wire.Vote {
-	return quorumtest.Enqueue(ctx, r, wire.Waiter{Key: key, Address: address, TTL: time.Minute})
+	return r.Do(ctx, wire.Request{Op: wire.Enqueue, Keys: []string{key}, TTL: time.Minute, Waiter: wire.Waiter{Address: address}, Clock: true})
 }
 
 func wake(key, value string) wire.Request {
@@ -49,7 +48,7 @@ func TestOnlyWaitersAreNotified(t *testing.T) {
 				require.True(t, granted(t, r.Do(ctx, in)).Notified)
 			} else {
 				ask("DEL", "k")
-				require.True(t, refused(t, quorumtest.Dequeue(ctx, r, wire.Waiter{Key: "k", Address: "another"})).Notified)
+				require.True(t, refused(t, r.Do(ctx, wire.Request{Op: wire.Dequeue, Keys: []string{"k"}, Waiter: wire.Waiter{Address: "another"}})).Notified)
 			}
 			require.EqualValues(t, 0, ask("EXISTS", WaitersKey("k")), "the next one in the queue was notified")
 			key, err := e.Next()

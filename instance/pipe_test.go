@@ -370,7 +370,7 @@ func TestClosing(t *testing.T) {
 // TestUnknownOperation is an error, not a panic.
 func TestUnknownOperation(t *testing.T) {
 	r := open(t, "redis://127.0.0.1:1", Config{})
-	for _, op := range []wire.Op{0, wire.Enqueue, wire.Dequeue, wire.Probe, 99} {
+	for _, op := range []wire.Op{0, wire.Probe, 99} {
 		require.True(t, failed(t, r.Do(within(t), wire.Request{Op: op}), ErrConfig).Unsent)
 	}
 }

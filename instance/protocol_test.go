@@ -149,16 +149,7 @@ func (p *player) request(t *testing.T, at string, vars variables, step vectorSte
 	p.r.expiresAt.Store(!old)
 	p.rec.reset()
 	done := make(chan wire.Vote, 1)
-	if w, ok := step.Request["waiter"]; ok {
-		waiter := wire.Waiter{Key: req.Keys[0], Address: w.(string), TTL: req.TTL}
-		send := p.r.Enqueue
-		if step.Request["op"] == "dequeue" {
-			send = p.r.Dequeue
-		}
-		send(waiter, 20*time.Second, wire.ReceiverFunc(func(v wire.Vote) { done <- v }))
-	} else {
-		p.r.Send(req, 20*time.Second, wire.ReceiverFunc(func(v wire.Vote) { done <- v }))
-	}
+	p.r.Send(req, 20*time.Second, wire.ReceiverFunc(func(v wire.Vote) { done <- v }))
 	vote := voteAsMap(<-done)
 	commands, replies := p.rec.exchanged(t)
 	var wantCommands [][]any
@@ -219,7 +210,7 @@ func (v variables) request(t *testing.T, fields map[string]any) (req wire.Reques
 	for name, value := range fields {
 		switch name {
 		case "op":
-			for op := wire.Acquire; op <= wire.Tick; op++ {
+			for op := wire.Acquire; op <= wire.Dequeue; op++ {
 				if op.String() == value {
 					req.Op = op
 				}
@@ -245,6 +236,7 @@ func (v variables) request(t *testing.T, fields map[string]any) (req wire.Reques
 		case "old":
 			old = value.(bool)
 		case "waiter":
+			req.Waiter.Address, req.Clock = value.(string), true
 		default:
 			t.Fatalf("a request has no %q", name)
 		}

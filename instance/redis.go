@@ -125,18 +125,14 @@ func (r *Redis) Close() error {
 // same time. The timeout counts by the real clock. It includes the wait for a connection, unless
 // Connect was called before.
 func (r *Redis) Send(req wire.Request, timeout time.Duration, to wire.Receiver) {
-	if req.Op < wire.Acquire || req.Op > wire.Tick {
+	if req.Op < wire.Acquire || req.Op > wire.Dequeue {
 		to.Receive(wire.Vote{Unsent: true, Err: fmt.Errorf("%w: there is no operation %v", ErrConfig, req.Op)})
 		return
 	}
 	req.Notify = req.Notify && !r.cannotNotify.Load()
-	r.send(req, wire.Waiter{}, timeout, to)
-}
-
-func (r *Redis) send(req wire.Request, w wire.Waiter, timeout time.Duration, to wire.Receiver) {
 	now := time.Now()
 	c := r.calls.Get().(*call)
-	c.req, c.waiter, c.to, c.deadline = req, w, to, now.Add(timeout)
+	c.req, c.to, c.deadline = req, to, now.Add(timeout)
 	if req.Op == wire.Acquire || req.Op == wire.Extend {
 		c.stale = now.Add(timeout / 2)
 	}

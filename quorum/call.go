@@ -26,7 +26,6 @@ import (
 type call struct {
 	s       *server
 	req     *wire.Request // without Run, Clock and Fence.Floor; several calls may have the same
-	waiter  *wire.Waiter  // of an Enqueue or a Dequeue
 	timeout time.Duration
 	about   sequence     // the value that it is about, nil if it is about none
 	to      taker        // takes the call when it has ended; nil if nobody waits
@@ -156,14 +155,6 @@ func (c *call) send(st standing, now drift.Instant) {
 		left = max(left-drift.Elapsed(c.began, now), 1)
 	}
 	c.sent = now
-	switch c.req.Op {
-	case wire.Enqueue:
-		c.s.notifier.Enqueue(*c.waiter, left, c)
-		return
-	case wire.Dequeue:
-		c.s.notifier.Dequeue(*c.waiter, left, c)
-		return
-	}
 	req := *c.req
 	c.run = st.run
 	if c.counts() {
@@ -319,11 +310,6 @@ func (c *call) ended() {
 
 // ask sends a request that is about no value of a round, and waits for the answer. A grant has no further effect.
 func (s *server) ask(req *wire.Request) Ballot { return (&call{s: s, req: req}).await() }
-
-// position asks for a position in a wait queue, or gives it up.
-func (s *server) position(op wire.Op, w wire.Waiter) Ballot {
-	return (&call{s: s, req: &wire.Request{Op: op}, waiter: &w}).await()
-}
 
 // await starts the call and waits for the answer, which comes soon, because every request is under a timeout.
 func (c *call) await() Ballot {

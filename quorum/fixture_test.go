@@ -131,14 +131,6 @@ func (s distantServer) Send(cmd wire.Request, timeout time.Duration, to wire.Rec
 	}, cmd, timeout, to)
 }
 
-func (s distantServer) Enqueue(w wire.Waiter, timeout time.Duration, to wire.Receiver) {
-	time.AfterFunc(s.d, func() { s.NotifyingServer.Enqueue(w, max(1, timeout-s.d), to) })
-}
-
-func (s distantServer) Dequeue(w wire.Waiter, timeout time.Duration, to wire.Receiver) {
-	time.AfterFunc(s.d, func() { s.NotifyingServer.Dequeue(w, max(1, timeout-s.d), to) })
-}
-
 func (f *fixture) instances() []wire.Instance {
 	instances := make([]wire.Instance, len(f.servers))
 	for i, s := range f.servers {

@@ -47,14 +47,6 @@ func (g *granter) Subscribe(context.Context) (wire.Subscription, error) {
 	return &silence{g.name, make(chan struct{})}, nil
 }
 
-func (g *granter) Enqueue(_ wire.Waiter, _ time.Duration, to wire.Receiver) {
-	to.Receive(wire.Vote{Outcome: wire.Granted})
-}
-
-func (g *granter) Dequeue(_ wire.Waiter, _ time.Duration, to wire.Receiver) {
-	to.Receive(wire.Vote{Outcome: wire.Granted})
-}
-
 // silence is a subscription without notifications.
 type silence struct {
 	address string

@@ -257,8 +257,9 @@ func (s *subscription) reportCannotNotify(err error) {
 func (s *subscription) enqueue(ctx context.Context, key, address string, front, yield bool) <-chan wire.Outcome {
 	answer := make(chan wire.Outcome, 1)
 	cfg := &s.at.cfg
-	w := wire.Waiter{
-		Key: key, Address: address, Front: front, Yield: yield,
+	req := wire.Request{
+		Op: wire.Enqueue, Keys: []string{key}, Clock: true,
+		Waiter: wire.Waiter{Address: address, Front: front, Yield: yield},
 		// Longer than a process waits in the queue without polling.
 		TTL: max(time.Minute, 2*cfg.MaxTTL, 2*cfg.Lab.BackoffMax).Truncate(time.Millisecond),
 	}
@@ -268,7 +269,7 @@ func (s *subscription) enqueue(ctx context.Context, key, address string, front, 
 			answer <- wire.Failed
 			return placed
 		}
-		vote := s.at.position(wire.Enqueue, w).Vote
+		vote := s.at.ask(&req).Vote
 		if vote.Err != nil && permanent(vote.Err) {
 			s.reportCannotNotify(vote.Err)
 		}
@@ -281,12 +282,12 @@ func (s *subscription) enqueue(ctx context.Context, key, address string, front, 
 // dequeue gives up a position, in the background. The caller still has the lock under which it
 // found that no waiter uses the position.
 func (s *subscription) dequeue(key, address string) {
-	w := wire.Waiter{Key: key, Address: address}
+	req := wire.Request{Op: wire.Dequeue, Keys: []string{key}, Waiter: wire.Waiter{Address: address}, Clock: true}
 	s.afterEarlier(key, func(placed bool) bool {
 		// A failure does no harm: a notification of a process that has left is one lost
 		// notification.
 		if placed || address == nobody {
-			s.at.position(wire.Dequeue, w)
+			s.at.ask(&req)
 		}
 		return placed && address == nobody
 	})

@@ -23,15 +23,8 @@ type queueServer struct {
 	slow     time.Duration
 }
 
-func (s *queueServer) Enqueue(w wire.Waiter, _ time.Duration, to wire.Receiver) {
-	s.request("enqueue "+w.Key, to)
-}
-
-func (s *queueServer) Dequeue(w wire.Waiter, _ time.Duration, to wire.Receiver) {
-	s.request("dequeue "+w.Key, to)
-}
-
-func (s *queueServer) request(what string, to wire.Receiver) {
+func (s *queueServer) Send(req wire.Request, _ time.Duration, to wire.Receiver) {
+	what := req.Op.String() + " " + req.Keys[0]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.slow /= 2

@@ -18,7 +18,6 @@ type call struct {
 	place  int // the index among world.servers, or toResource
 	name   string
 	cmd    wire.Request
-	waiter wire.Waiter   // of Enqueue and Dequeue
 	raw    []string      // one of Redis's own commands, instead of cmd
 	access *access       // to the resource
 	sub    *subscription // to be opened

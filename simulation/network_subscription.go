@@ -43,16 +43,6 @@ func (i instance) Subscribe(ctx context.Context) (wire.Subscription, error) {
 	return e, nil
 }
 
-// Enqueue puts the process into a wait queue.
-func (i instance) Enqueue(w wire.Waiter, timeout time.Duration, to wire.Receiver) {
-	i.post(&call{cmd: wire.Request{Op: wire.Enqueue, Keys: []string{w.Key}, Clock: true}, waiter: w}, timeout, to)
-}
-
-// Dequeue takes the process out of a wait queue.
-func (i instance) Dequeue(w wire.Waiter, timeout time.Duration, to wire.Receiver) {
-	i.post(&call{cmd: wire.Request{Op: wire.Dequeue, Keys: []string{w.Key}, Clock: true}, waiter: w}, timeout, to)
-}
-
 // subscription is a process's connection for notifications from one server.
 type subscription struct {
 	p       *process

@@ -154,7 +154,7 @@ func (s *server) run(c *call) wire.Vote {
 	id := s.identity()
 	id.Mark = s.mark.Of(*id)
 	change := s.changeOf(c)
-	vote := s.data.RunIn(*id, c.waiter, c.cmd, now)
+	vote := s.data.RunIn(*id, c.cmd, now)
 	words := vote.Outcome.String()
 	if errors.Is(vote.Err, wire.ErrOtherRun) {
 		w.count(otherRun)
@@ -172,7 +172,7 @@ func (s *server) run(c *call) wire.Vote {
 				s.show(e, key)
 			}
 		}
-		s.append(entry{repeat: func(d redismodel.Database) { d.RunFor(c.waiter, c.cmd, now) }}, c.link())
+		s.append(entry{repeat: func(d redismodel.Database) { d.Run(c.cmd, now) }}, c.link())
 	}
 	s.sendNotifications()
 	if vote.Low {

@@ -32,14 +32,14 @@ type world struct {
 	*quorum.Coordinator
 	t       *testing.T
 	ctx     context.Context
-	servers []*quorumtest.Server
+	servers quorumtest.Servers
 	polls   bool
 }
 
 func play(t *testing.T, polls bool, test func(w *world), overrides ...func(*quorum.Config)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, ctx: context.Background(), polls: polls}
+		w := &world{t: t, ctx: context.Background(), servers: quorumtest.NewServers(3), polls: polls}
 		r := rand.New(rand.NewPCG(1, 2))
 		var mu sync.Mutex
 		travel := func(wire.Request) time.Duration {
@@ -47,11 +47,8 @@ func play(t *testing.T, polls bool, test func(w *world), overrides ...func(*quor
 			defer mu.Unlock()
 			return time.Duration(1+r.IntN(999)) * time.Microsecond
 		}
-		for _, name := range []string{"A", "B", "C"} {
-			s := quorumtest.NewServer(name, nil)
-			s.SetIdentity(func(id *wire.Identity) { id.Vouched = true })
+		for _, s := range w.servers {
 			s.Delay(travel, travel)
-			w.servers = append(w.servers, s)
 		}
 		w.Coordinator = w.client(overrides...)
 		lease, err := w.TryAcquire(w.ctx, "warm-up")
@@ -75,11 +72,7 @@ func (w *world) client(overrides ...func(*quorum.Config)) *quorum.Coordinator {
 	for _, override := range overrides {
 		override(&cfg)
 	}
-	var instances []wire.Instance
-	for _, s := range w.servers {
-		instances = append(instances, quorumtest.NotifyingServer{Server: s})
-	}
-	c, err := quorum.New(cfg, instances...)
+	c, err := quorum.New(cfg, w.servers.Instances()...)
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { assert.NoError(w.t, c.Close(w.ctx)) })
 	return c

@@ -8,18 +8,11 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/anyof"
 	"github.com/redquorum/redlock/quorum/quorumtest"
-	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // newExample is a Coordinator on servers in memory.
 func newExample(n int) *quorum.Coordinator {
-	var instances []wire.Instance
-	for i := range n {
-		s := quorumtest.NewServer(string(rune('A'+i)), nil)
-		s.SetIdentity(func(id *wire.Identity) { id.Vouched = true })
-		instances = append(instances, s)
-	}
-	c, err := quorum.New(quorum.Config{}, instances...)
+	c, err := quorum.New(quorum.Config{}, quorumtest.NewServers(n).Instances()...)
 	if err != nil {
 		panic(err)
 	}

@@ -36,18 +36,9 @@ type Config struct {
 	// candidate can lead. A longer margin leaves less of the TTL for servers that can't be
 	// reached for a while. Default: a tenth of TTL, at least 1 ms.
 	Margin time.Duration
-
-	// ObserveEvery is how long Observe waits between two looks at the servers: 1 ms to an hour.
-	// Default: a tenth of TTL, at least 1 ms.
-	ObserveEvery time.Duration
-
-	// Ended, if set, is called when a term has ended and Run is about to campaign again: with
-	// the term's number, why the leader's context had ended, and what its function returned.
-	// It is called on Run's goroutine before the lease is released, so it must be quick.
-	Ended func(term fencing.Token, why, err error)
 }
 
-// Election is one candidate, or an observer. It is safe for concurrent use, and has no
+// Election is one candidate, or a process that only asks for the leader. It is safe for concurrent use, and has no
 // goroutine outside of Run.
 type Election struct {
 	locks *quorum.Coordinator
@@ -90,12 +81,6 @@ func New(locks *quorum.Coordinator, name string, cfg Config) (*Election, error) 
 	if cfg.Margin < time.Millisecond || cfg.Margin > of.TTL/2 {
 		return nil, fmt.Errorf("%w: election: Margin is %v, want 1ms to %v, half of TTL: the first extensions come when a third of a lease is used up", quorum.ErrConfig, cfg.Margin, of.TTL/2)
 	}
-	if cfg.ObserveEvery == 0 {
-		cfg.ObserveEvery = max(of.TTL/10, time.Millisecond)
-	}
-	if cfg.ObserveEvery < time.Millisecond || cfg.ObserveEvery > time.Hour {
-		return nil, fmt.Errorf("%w: election: ObserveEvery is %v, want 1ms to 1h", quorum.ErrConfig, cfg.ObserveEvery)
-	}
 	view, err := locks.WithTerms(func(t *quorum.Terms) {
 		// A term must not be over when it begins.
 		t.MaxTries, t.MaxWait, t.MinValidity = 0, 0, max(t.MinValidity, cfg.Margin)
@@ -112,15 +97,15 @@ func New(locks *quorum.Coordinator, name string, cfg Config) (*Election, error) 
 // ErrClosed). lead must return when its context has ended: nobody leads before that, unless the
 // lease expires.
 //
-// If the term was over when lead returned, Run campaigns again, whatever lead returned
-// (Config.Ended gets it), after a pause in which every candidate that waits tries once or more
-// (twice the Coordinator's BackoffMax, and InstanceTimeout). Otherwise lead has resigned by returning: Run releases the lease, which
-// notifies the next candidate, and returns lead's error. That Is also quorum.ErrNotHeld if the
-// keys were gone: then lead may have worked beside another leader.
+// If the term was over when lead returned, Run campaigns again, whatever lead returned, after a pause in which
+// every candidate that waits tries once or more (twice the Coordinator's BackoffMax, and InstanceTimeout).
+// Otherwise lead has resigned by returning: Run releases the lease, which notifies the next candidate, and
+// returns lead's error. That Is also quorum.ErrNotHeld if the keys were gone: then lead may have worked
+// beside another leader.
 //
 // Run also returns when ctx ends, whether this candidate leads or not, with an error that Is
-// quorum.ErrInterrupted and ctx's error, and also lead's error if that isn't nil. While servers can't be reached it waits, as
-// Acquire does. It returns errors that waiting can't cure (see Coordinator.Acquire),
+// quorum.ErrInterrupted and ctx's error, and also lead's error if that isn't nil. While servers can't be
+// reached it waits, as Acquire does. It returns errors that waiting can't cure (see Coordinator.Acquire),
 // quorum.ErrClosed when the Coordinator is closed, and ErrRunning.
 //
 // A panic in lead, or in a hook, passes on after the release.
@@ -169,9 +154,6 @@ func (e *Election) campaign(ctx context.Context, lead func(context.Context, fenc
 		defer e.lead(nil)
 		err := lead(t, lease.Token())
 		over = t.Err() != nil && ctx.Err() == nil
-		if over && e.cfg.Ended != nil {
-			e.cfg.Ended(lease.Token(), context.Cause(t), err)
-		}
 		if why := ctx.Err(); why != nil { // as for a candidate that doesn't lead
 			if cause := context.Cause(ctx); cause != why {
 				why = fmt.Errorf("%w: %w", why, cause)
@@ -232,23 +214,6 @@ func (e *Election) Term() fencing.Token {
 	return 0
 }
 
-// Validity is how long the lease of this candidate's term is valid, unless it is extended: nobody else
-// leads before that. The leader's context ends Config.Margin before it, and what the leader has begun has
-// to end by then. It is 0 if this candidate doesn't lead, and stays while its function goes on after the
-// term.
-func (e *Election) Validity() time.Duration {
-	if e.none() {
-		return 0
-	}
-	e.mu.Lock()
-	t := e.term
-	e.mu.Unlock()
-	if t == nil {
-		return 0
-	}
-	return t.lease.Validity()
-}
-
 // Resign ends this candidate's term: the leader's context ends with ErrResigned, and when its
 // function has returned, the lease is released, which notifies the next candidate. Run then
 // campaigns again. To resign for good, end the context of Run.
@@ -265,4 +230,32 @@ func (e *Election) Resign() error {
 	}
 	t.end(ErrResigned)
 	return nil
+}
+
+// Leader is who led when the servers were asked. It is for people, dashboards and clients that
+// look for the leader. A leader that is paused or cut off doesn't know that it is over, so only
+// the term that it shows to a resource decides.
+type Leader struct {
+	// ID is the leader's Config.Owner, empty if it has none.
+	ID string
+	// Remaining is how long the leader's keys keep a quorum unless it extends its lease. Its own
+	// term is shorter.
+	Remaining time.Duration
+}
+
+// Leader asks the servers who leads. The error Is ErrNoLeader if no candidate has a quorum of
+// them; otherwise it is Coordinator.Inspect's (quorum.ErrNoQuorum, ErrInterrupted, ErrClosed).
+func (e *Election) Leader(ctx context.Context) (Leader, error) {
+	if e.none() {
+		return Leader{}, errNoElection
+	}
+	found, err := e.locks.Inspect(ctx, e.name)
+	if err != nil {
+		return Leader{}, fmt.Errorf("election %q: %w", e.name, err)
+	}
+	held := found.Held()
+	if held == nil {
+		return Leader{}, fmt.Errorf("%w (%q)", ErrNoLeader, e.name)
+	}
+	return Leader{ID: held.Owner, Remaining: held.Remaining}, nil
 }

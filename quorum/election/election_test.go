@@ -1,6 +1,7 @@
 package election_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -63,33 +64,16 @@ func TestTwoCandidates(t *testing.T) {
 func TestTheMargin(t *testing.T) {
 	for _, set := range []time.Duration{0, ms, 5 * time.Second} {
 		play(t, func(w *world) {
-			type ending struct {
-				at, left time.Duration
-				term     fencing.Token
-				why, err error
-			}
-			endings := make(chan ending, 1)
-			var a *client
-			a = w.client("a", election.Config{Margin: set, Ended: func(term fencing.Token, why, err error) {
-				endings <- ending{w.elapsed(), a.Validity(), term, why, err}
-			}})
-			b := w.client("b", election.Config{Margin: set})
+			a, b := w.client("a", election.Config{Margin: set}), w.client("b", election.Config{Margin: set})
 			runA := w.start(a)
 			first := runA.leads()
 			runB := w.start(b)
 			synctest.Wait()
 			a.cut.Store(true)
 
-			was, wants := <-endings, margin
-			if set != 0 {
-				wants = set
-			}
-			require.Equal(t, validity-wants, was.at)
-			require.Equal(t, wants, was.left)
-			require.Zero(t, b.Validity())
-			require.Equal(t, first.term, was.term)
-			require.ErrorIs(t, was.why, election.ErrTermOver)
-			require.ErrorIs(t, was.err, election.ErrTermOver, "the leader returned it")
+			<-first.ctx.Done()
+			require.Equal(t, validity-cmp.Or(set, margin), w.elapsed())
+			require.ErrorIs(t, context.Cause(first.ctx), election.ErrTermOver)
 			require.Empty(t, runB.terms)
 
 			second := runB.leads()
@@ -180,6 +164,47 @@ func TestLostMajority(t *testing.T) {
 		require.ErrorIs(t, context.Cause(first.ctx), quorum.ErrLost)
 		require.Greater(t, run.leads().term, first.term)
 		require.Error(t, run.quit())
+	})
+}
+
+// Any process can ask for the leader.
+func TestLeader(t *testing.T) {
+	play(t, func(w *world) {
+		a, b := w.client("a:80", election.Config{}), w.client("", election.Config{})
+		_, err := b.Leader(w.ctx)
+		require.ErrorIs(t, err, election.ErrNoLeader)
+		run := w.start(a)
+		run.leads()
+		synctest.Wait()
+		for _, c := range []*client{a, b} {
+			leader, err := c.Leader(w.ctx)
+			require.NoError(t, err)
+			assert.Equal(t, "a:80", leader.ID)
+			assert.Equal(t, 10*time.Second, leader.Remaining)
+		}
+		require.Error(t, run.quit())
+		nameless := w.start(b)
+		nameless.leads()
+		leader, err := a.Leader(w.ctx)
+		require.NoError(t, err)
+		assert.Empty(t, leader.ID)
+		require.Error(t, nameless.quit())
+
+		for _, s := range w.servers[:3] {
+			s.Hang()
+		}
+		_, err = a.Leader(w.ctx)
+		require.ErrorIs(t, err, quorum.ErrNoQuorum)
+		require.ErrorContains(t, err, `election "job"`)
+		for _, s := range w.servers[:3] {
+			s.Resume()
+		}
+		ended, cancel := context.WithCancel(w.ctx)
+		cancel()
+		_, err = a.Leader(ended)
+		require.ErrorIs(t, err, quorum.ErrInterrupted)
+		require.ErrorIs(t, a.IsLeader(ended), election.ErrNotLeader)
+		require.ErrorIs(t, a.IsLeader(ended), context.Canceled)
 	})
 }
 
@@ -363,10 +388,6 @@ func TestPanics(t *testing.T) {
 			}
 			return w.client("a", election.Config{}, hook), func(context.Context, fencing.Token) error { return nil }
 		},
-		"Ended": func(w *world) (*client, func(context.Context, fencing.Token) error) {
-			a := w.client("a", election.Config{Ended: func(fencing.Token, error, error) { panic("Ended") }})
-			return a, func(context.Context, fencing.Token) error { return a.Resign() }
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(w *world) {
@@ -439,8 +460,6 @@ func TestBadInput(t *testing.T) {
 			`"a{b" has a '{' at byte 1`:     {a.locks, "a{b", election.Config{}},
 			"Margin is 5.001s, want 1ms to": {a.locks, "job", election.Config{Margin: 5001 * ms}},
 			"Margin is -1s":                 {a.locks, "job", election.Config{Margin: -time.Second}},
-			"ObserveEvery is 2h0m0s":        {a.locks, "job", election.Config{ObserveEvery: 2 * time.Hour}},
-			"ObserveEvery is 1ns":           {a.locks, "job", election.Config{ObserveEvery: 1}},
 			"has Fencing Off":               {with(quorum.Config{Lab: quorum.Lab{Fencing: quorum.Off}}), "job", election.Config{}},
 			"Margin is 1s, and MinValidity": {with(quorum.Config{InstanceTimeout: 4900 * ms}), "job", election.Config{}},
 		} {
@@ -462,15 +481,10 @@ func TestZeroElection(t *testing.T) {
 	for _, e := range []*election.Election{nil, {}} {
 		_, err := e.Leader(ctx)
 		errs := []error{err, e.Run(ctx, func(context.Context, fencing.Token) error { return nil }), e.IsLeader(ctx), e.Resign()}
-		for _, err := range e.Observe(ctx) {
-			errs = append(errs, err)
-		}
-		require.Len(t, errs, 5)
 		for _, err := range errs {
 			require.ErrorIs(t, err, quorum.ErrConfig)
 			require.ErrorContains(t, err, "not made by New")
 		}
 		require.Zero(t, e.Term())
-		require.Zero(t, e.Validity())
 	}
 }

@@ -86,23 +86,3 @@ func ExampleElection_IsLeader() {
 	// election: this candidate does not lead ("scheduler")
 	// <nil>
 }
-
-func ExampleElection_Observe() {
-	locks := newExample("10.0.0.7:8080", "shows")
-	ctx := context.Background()
-	defer locks.Close(ctx) //nolint:errcheck // an example
-	e, err := election.New(locks, "scheduler", election.Config{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for leader, err := range e.Observe(ctx) {
-		if err != nil {
-			fmt.Println(err)
-			break
-		}
-		fmt.Println(leader.ID)
-	}
-	// Output:
-	// election: there is no leader ("scheduler")
-}

@@ -34,19 +34,14 @@ const (
 type world struct {
 	t       *testing.T
 	ctx     context.Context
-	servers []*quorumtest.Server
+	servers quorumtest.Servers
 	began   time.Time
 }
 
 func play(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, ctx: context.Background(), began: time.Now()}
-		for _, name := range []string{"A", "B", "C", "D", "E"} {
-			s := quorumtest.NewServer(name, nil)
-			s.SetIdentity(func(id *wire.Identity) { id.Vouched = true })
-			w.servers = append(w.servers, s)
-		}
+		w := &world{t: t, ctx: context.Background(), servers: quorumtest.NewServers(5), began: time.Now()}
 		test(w)
 	})
 }

@@ -25,7 +25,7 @@ func TestWhatHasExpiredIsDropped(t *testing.T) {
 		now = now.Add(10 * time.Millisecond)
 		req := wire.Request{Op: wire.Acquire, Keys: []string{fmt.Sprint(i)}, Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, Floor: 1, TTL: time.Second, Ahead: time.Second}}
 		require.Equal(t, wire.Granted, d.Run(req, now).Outcome)
-		require.Equal(t, wire.Granted, d.RunFor(wire.Waiter{Key: req.Keys[0], Address: "a", TTL: time.Second}, wire.Request{Op: wire.Enqueue, Keys: req.Keys}, now).Outcome)
+		require.Equal(t, wire.Granted, d.Run(wire.Request{Op: wire.Enqueue, Keys: req.Keys, TTL: time.Second, Waiter: wire.Waiter{Address: "a"}}, now).Outcome)
 		most = max(most, len(d.Keys), len(d.Counters), len(d.queues))
 	}
 	require.LessOrEqual(t, most, 1024)

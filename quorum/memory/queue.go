@@ -14,11 +14,12 @@ func (d *Data) Waiting(key string, now time.Time) []string {
 }
 
 // enqueue refuses where the key is free, unless the waiter yields.
-func (d *Data) enqueue(w wire.Waiter, now time.Time) wire.Vote {
-	if _, _, held := d.Keys.Get(w.Key, now); !held && !w.Yield {
+func (d *Data) enqueue(cmd wire.Request, now time.Time) wire.Vote {
+	key, w := cmd.Keys[0], cmd.Waiter
+	if _, _, held := d.Keys.Get(key, now); !held && !w.Yield {
 		return wire.Vote{Outcome: wire.Refused}
 	}
-	waiters := d.Waiting(w.Key, now)
+	waiters := d.Waiting(key, now)
 	switch {
 	case slices.Contains(waiters, w.Address):
 	case w.Front:
@@ -26,18 +27,19 @@ func (d *Data) enqueue(w wire.Waiter, now time.Time) wire.Vote {
 	default:
 		waiters = append(waiters, w.Address)
 	}
-	d.queues.Put(w.Key, waiters, now.Add(w.TTL))
+	d.queues.Put(key, waiters, now.Add(cmd.TTL))
 	return wire.Vote{Outcome: wire.Granted}
 }
 
 // dequeue passes the notification on if the waiter has got it.
-func (d *Data) dequeue(w wire.Waiter, now time.Time) wire.Vote {
-	waiters, expires, _ := d.queues.Get(w.Key, now)
-	at := slices.Index(waiters, w.Address)
+func (d *Data) dequeue(cmd wire.Request, now time.Time) wire.Vote {
+	key := cmd.Keys[0]
+	waiters, expires, _ := d.queues.Get(key, now)
+	at := slices.Index(waiters, cmd.Waiter.Address)
 	if at < 0 {
-		return wire.Vote{Outcome: wire.Refused, Notified: d.notifyIfFree(w.Key, now)}
+		return wire.Vote{Outcome: wire.Refused, Notified: d.notifyIfFree(key, now)}
 	}
-	d.queues.Put(w.Key, slices.Delete(waiters, at, at+1), expires)
+	d.queues.Put(key, slices.Delete(waiters, at, at+1), expires)
 	return wire.Vote{Outcome: wire.Granted}
 }
 

@@ -18,21 +18,15 @@ var ErrBadRequest = errors.New("memory: bad request")
 // quorum never sends fails with ErrBadRequest, Unsent. The run that the request names isn't compared,
 // see RunIn.
 func (d *Data) Run(cmd wire.Request, now time.Time) wire.Vote {
-	return d.RunFor(wire.Waiter{}, cmd, now)
-}
-
-// RunFor is Run, and also executes a Notifier's Enqueue and Dequeue of a waiter, with these
-// as the operation of the request.
-func (d *Data) RunFor(w wire.Waiter, cmd wire.Request, now time.Time) wire.Vote {
 	cmd.Run = ""
-	return d.RunIn(wire.Identity{}, w, cmd, now)
+	return d.RunIn(wire.Identity{}, cmd, now)
 }
 
-// RunIn is RunFor on a server that is id now. A request that names another run fails with a *wire.RunError,
+// RunIn is Run on a server that is id now. A request that names another run fails with a *wire.RunError,
 // or a *wire.SetMismatchError. It isn't executed, unless it is an Acquire: that is executed first, and
 // judged afterwards.
-func (d *Data) RunIn(id wire.Identity, w wire.Waiter, cmd wire.Request, now time.Time) wire.Vote {
-	if err := validate(w, cmd); err != nil {
+func (d *Data) RunIn(id wire.Identity, cmd wire.Request, now time.Time) wire.Vote {
+	if err := validate(cmd); err != nil {
 		return wire.Vote{Err: err, Unsent: true}
 	}
 	d.sweep(now)
@@ -40,7 +34,7 @@ func (d *Data) RunIn(id wire.Identity, w wire.Waiter, cmd wire.Request, now time
 	if other != nil && cmd.Op != wire.Acquire {
 		return wire.Vote{Err: other, Unsent: true}
 	}
-	vote := d.vote(w, cmd, now)
+	vote := d.vote(cmd, now)
 	if other != nil {
 		return wire.Vote{Err: other, Unsent: vote.Outcome == wire.Refused}
 	}
@@ -53,7 +47,7 @@ func (d *Data) RunIn(id wire.Identity, w wire.Waiter, cmd wire.Request, now time
 	return vote
 }
 
-func (d *Data) vote(w wire.Waiter, cmd wire.Request, now time.Time) wire.Vote {
+func (d *Data) vote(cmd wire.Request, now time.Time) wire.Vote {
 	switch cmd.Op {
 	case wire.Acquire:
 		return d.acquire(cmd, now)
@@ -66,9 +60,9 @@ func (d *Data) vote(w wire.Waiter, cmd wire.Request, now time.Time) wire.Vote {
 	case wire.Look:
 		return d.look(cmd, now)
 	case wire.Enqueue:
-		return d.enqueue(w, now)
+		return d.enqueue(cmd, now)
 	case wire.Dequeue:
-		return d.dequeue(w, now)
+		return d.dequeue(cmd, now)
 	default: // Tick: validate lets nothing else through.
 		return wire.Vote{Outcome: wire.Granted}
 	}
@@ -285,15 +279,12 @@ var needs = map[wire.Op]struct{ key, value, waiter, ttl, counter bool }{
 	wire.Dequeue: {key: true, waiter: true},
 }
 
-func validate(w wire.Waiter, cmd wire.Request) error {
+func validate(cmd wire.Request) error {
 	need, known := needs[cmd.Op]
 	if !known {
 		return fmt.Errorf("%w: no operation has the number %d", ErrBadRequest, cmd.Op)
 	}
-	fence, ttl := cmd.Fence, cmd.TTL
-	if cmd.Op == wire.Enqueue {
-		ttl = w.TTL
-	}
+	fence := cmd.Fence
 	counts := need.counter || fence.On && (cmd.Op == wire.Acquire || cmd.Op == wire.Restore || cmd.Op == wire.Pass)
 	lifts := counts && cmd.Op != wire.Acquire
 	n, ascending := len(cmd.Keys), true
@@ -312,10 +303,10 @@ func validate(w wire.Waiter, cmd wire.Request) error {
 		wrong = fmt.Sprintf("it has %d keys, want at most %d", n, wire.MaxKeys)
 	case !ascending:
 		wrong = "its keys are not in ascending order"
-	case need.waiter && w.Address == "":
+	case need.waiter && cmd.Waiter.Address == "":
 		wrong = "its Waiter has no Address"
-	case need.ttl && !wholeMs(ttl):
-		wrong = fmt.Sprintf("its TTL is %v, want whole milliseconds, at least one", ttl)
+	case need.ttl && !wholeMs(cmd.TTL):
+		wrong = fmt.Sprintf("its TTL is %v, want whole milliseconds, at least one", cmd.TTL)
 	case counts && !wholeMs(fence.TTL):
 		wrong = fmt.Sprintf("its Fence.TTL is %v, want whole milliseconds, at least one", fence.TTL)
 	case counts && (fence.Ahead < time.Microsecond || fence.Ahead%time.Microsecond != 0):

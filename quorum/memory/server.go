@@ -112,13 +112,10 @@ func (s *Server) now() time.Time {
 
 // Send executes a request and calls the receiver, before it returns: see wire.Instance.
 func (s *Server) Send(req wire.Request, _ time.Duration, to wire.Receiver) {
-	to.Receive(s.do(wire.Waiter{}, req))
-}
-
-func (s *Server) do(w wire.Waiter, req wire.Request) wire.Vote {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.data.RunIn(s.id, w, req, s.now())
+	vote := s.data.RunIn(s.id, req, s.now())
+	s.mu.Unlock()
+	to.Receive(vote)
 }
 
 // Probe says who the server is, see wire.Instance.
@@ -134,16 +131,6 @@ func (s *Server) Probe(ctx context.Context, known wire.Known) (wire.Identity, er
 		return wire.Identity{}, err
 	}
 	return s.id, nil
-}
-
-// Enqueue puts a process into a wait queue, see wire.Notifier.
-func (s *Server) Enqueue(w wire.Waiter, _ time.Duration, to wire.Receiver) {
-	to.Receive(s.do(w, wire.Request{Op: wire.Enqueue, Keys: []string{w.Key}, Clock: true}))
-}
-
-// Dequeue takes a process out of a wait queue, see wire.Notifier.
-func (s *Server) Dequeue(w wire.Waiter, _ time.Duration, to wire.Receiver) {
-	to.Receive(s.do(w, wire.Request{Op: wire.Dequeue, Keys: []string{w.Key}, Clock: true}))
 }
 
 // Subscribe opens a Subscription, see wire.Notifier.

@@ -44,7 +44,7 @@ func server(t *testing.T) wire.Instance {
 }
 
 func TestContractInVirtualTime(t *testing.T) {
-	contract.Check(t, server, contract.Virtual(), contract.Skew(0))
+	contract.Check(t, server, contract.Virtual())
 }
 
 func TestURLs(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/once"
 	"github.com/redquorum/redlock/quorum/quorumtest"
-	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,7 +36,7 @@ var short = once.Config{Window: 10 * time.Second}
 type world struct {
 	t       *testing.T
 	ctx     context.Context
-	servers []*quorumtest.Server
+	servers quorumtest.Servers
 	slot    time.Time // the time at which a test begins, and a full minute
 
 	mu   sync.Mutex
@@ -47,13 +46,7 @@ type world struct {
 func play(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, ctx: context.Background(), slot: time.Now().UTC(), runs: map[string][]string{}}
-		for _, name := range []string{"A", "B", "C", "D", "E"} {
-			s := quorumtest.NewServer(name, nil)
-			run := s.RunID()
-			s.SetIdentity(func(id *wire.Identity) { id.Vouched = id.RunID == run })
-			w.servers = append(w.servers, s)
-		}
+		w := &world{t: t, ctx: context.Background(), servers: quorumtest.NewServers(5), slot: time.Now().UTC(), runs: map[string][]string{}}
 		test(w)
 	})
 }
@@ -91,12 +84,8 @@ func (w *world) process(name string, cfg once.Config, overrides ...func(*quorum.
 	for _, override := range overrides {
 		override(&of)
 	}
-	var instances []wire.Instance
-	for _, s := range w.servers {
-		instances = append(instances, quorumtest.NotifyingServer{Server: s})
-	}
 	var err error
-	p.locks, err = quorum.New(of, instances...)
+	p.locks, err = quorum.New(of, w.servers.Instances()...)
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(w.ctx, time.Minute)

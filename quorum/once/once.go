@@ -109,7 +109,7 @@ func New(locks *quorum.Coordinator, name string, cfg Config) (*Job, error) {
 	keep := MaxWindow + MaxSkew + of.MaxTTL
 	keep = (keep + 2*of.Lab.Drift.Of(keep) + time.Millisecond).Truncate(time.Millisecond)
 	j := &Job{name: name, window: cfg.Window, skew: cfg.Skew, keep: keep, locks: locks}
-	if _, _, err := j.views(make([]byte, signatureLength)); err != nil {
+	if _, err := j.view(make([]byte, signatureLength)); err != nil {
 		return nil, fmt.Errorf("once: Config.Note gets %d bytes more, by which a process knows its own keys: %w", 1+2*signatureLength, err)
 	}
 	return j, nil
@@ -118,20 +118,12 @@ func New(locks *quorum.Coordinator, name string, cfg Config) (*Job, error) {
 // signatureLength is the length of a Run's signature, in bytes.
 const signatureLength = 4
 
-// views returns the Coordinator for the first try, and that for others. The locks that they take have the
-// signature in their note. Most processes find the lock taken at their first try. The others may have split
-// the votes, and try again.
-func (j *Job) views(signature []byte) (first, again *quorum.Coordinator, err error) {
-	tries := func(n int) func(t *quorum.Terms) {
-		return func(t *quorum.Terms) {
-			t.MaxWait, t.MaxTries, t.Note = 0, n, strings.TrimLeft(fmt.Sprintf("%s %x", t.Note, signature), " ")
-		}
-	}
-	if first, err = j.locks.WithTerms(tries(1)); err != nil {
-		return nil, nil, err
-	}
-	again, err = j.locks.WithTerms(tries(4))
-	return first, again, err
+// view returns the Coordinator whose locks have the signature in their note. A few tries are for processes that
+// have split the votes.
+func (j *Job) view(signature []byte) (*quorum.Coordinator, error) {
+	return j.locks.WithTerms(func(t *quorum.Terms) {
+		t.MaxWait, t.MaxTries, t.Note = 0, 4, strings.TrimLeft(fmt.Sprintf("%s %x", t.Note, signature), " ")
+	})
 }
 
 // Run runs work if no process has begun the slot's job. The slot is a time that all processes
@@ -179,10 +171,11 @@ func (j *Job) acquire(ctx context.Context, slot time.Time) (*quorum.Lease, error
 	if _, err := io.ReadFull(of.Lab.Random, signature); err != nil {
 		return nil, fmt.Errorf("once: %q: Config.Lab.Random gave no randomness: %w", j.name, err)
 	}
-	view, again, err := j.views(signature)
+	view, err := j.view(signature)
 	if err != nil {
 		return nil, fmt.Errorf("once: %q: %w", j.name, err) // New has tried it
 	}
+	acquire := view.TryAcquire // most processes find the lock taken, and wait for nothing
 	for last := error(nil); ; {
 		if err := j.inWindow(slot); err != nil {
 			if last != nil {
@@ -190,7 +183,7 @@ func (j *Job) acquire(ctx context.Context, slot time.Time) (*quorum.Lease, error
 			}
 			return nil, err
 		}
-		lease, err := view.Acquire(ctx, key)
+		lease, err := acquire(ctx, key)
 		if err == nil {
 			if err = j.keepSlot(ctx, view, lease, slot); err == nil {
 				return lease, nil
@@ -199,7 +192,7 @@ func (j *Job) acquire(ctx context.Context, slot time.Time) (*quorum.Lease, error
 			if end := (*verdict)(nil); errors.As(err, &end) {
 				return nil, err
 			}
-		} else if !errors.Is(err, quorum.ErrExhausted) {
+		} else if !quorum.Retryable(err) {
 			return nil, fmt.Errorf("once: %q: %w", j.name, err)
 		} else {
 			found, _ := view.Inspect(ctx, key)
@@ -209,14 +202,14 @@ func (j *Job) acquire(ctx context.Context, slot time.Time) (*quorum.Lease, error
 				err = kept
 			}
 		}
-		if view == again {
+		if last != nil {
 			// Else too few servers would be asked as often as if they were to answer soon.
 			select {
 			case <-of.Lab.Clock.After(min(of.Lab.BackoffMax, j.window/20)):
 			case <-ctx.Done():
 			}
 		}
-		view, last = again, err
+		acquire, last = view.Acquire, err
 	}
 }
 

@@ -101,7 +101,7 @@ func encode(set attribute.Set) string { return set.Encoded(attribute.DefaultEnco
 type cluster struct {
 	*quorum.Coordinator
 	other   *quorum.Coordinator // of another process, with the same hooks
-	servers []*quorumtest.Server
+	servers quorumtest.Servers
 }
 
 // taken tries a lock that the other process finds taken. It knows the servers before.
@@ -119,15 +119,11 @@ func play(t *testing.T, test func(t *testing.T, o *observed, c *cluster), overri
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		o := observe(t)
-		c := &cluster{}
+		c := &cluster{servers: quorumtest.NewServers(3)}
 		var instances []wire.Instance
-		for _, name := range []string{"A", "B", "C"} {
-			s := quorumtest.NewServer(name, nil)
-			life := s.RunID()
-			s.SetIdentity(func(id *wire.Identity) { id.Vouched = id.RunID == life })
+		for _, s := range c.servers {
 			quick := func(wire.Request) time.Duration { return time.Millisecond }
 			s.Delay(quick, quick)
-			c.servers = append(c.servers, s)
 			instances = append(instances, s)
 		}
 		cfg := quorum.Config{Hooks: o.hooks}

@@ -347,14 +347,8 @@ func TestValuesAreNeverWritten(t *testing.T) {
 		var text bytes.Buffer
 		hooks := quorumslog.Hooks(slog.New(r)).And(quorumslog.Hooks(slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))))
 		hooks = hooks.And(quorumslog.Hooks(slog.New(slog.NewJSONHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))))
-		servers := make([]*quorumtest.Server, 3)
-		instances := make([]wire.Instance, 3)
-		for i := range servers {
-			servers[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
-			servers[i].SetIdentity(func(id *wire.Identity) { id.Vouched = true })
-			instances[i] = servers[i]
-		}
-		c, err := quorum.New(quorum.Config{Hooks: hooks, Owner: "me"}, instances...)
+		servers := quorumtest.NewServers(3)
+		c, err := quorum.New(quorum.Config{Hooks: hooks, Owner: "me"}, servers.Instances()...)
 		require.NoError(t, err)
 		ctx := context.Background()
 

@@ -2,7 +2,6 @@ package quorumtest
 
 import (
 	"context"
-	"time"
 
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -12,21 +11,6 @@ import (
 type NotifyingServer struct{ *Server }
 
 var _ wire.Notifier = NotifyingServer{}
-
-// Enqueue puts a process into a wait queue, see wire.Notifier.
-func (s NotifyingServer) Enqueue(w wire.Waiter, timeout time.Duration, to wire.Receiver) {
-	s.sendWaiter(wire.Enqueue, w, timeout, to)
-}
-
-// Dequeue takes a process out of a wait queue, see wire.Notifier.
-func (s NotifyingServer) Dequeue(w wire.Waiter, timeout time.Duration, to wire.Receiver) {
-	s.sendWaiter(wire.Dequeue, w, timeout, to)
-}
-
-func (s *Server) sendWaiter(op wire.Op, w wire.Waiter, timeout time.Duration, to wire.Receiver) {
-	do := func(ctx context.Context, req wire.Request) wire.Vote { return s.do(ctx, req, w) }
-	wire.SendBlocking(s.clock, do, wire.Request{Op: op, Keys: []string{w.Key}, Clock: true}, timeout, to)
-}
 
 // Subscribe opens a Subscription, see wire.Notifier. It takes no time, fails like a request
 // to a server that is down, and waits for ctx's end on a server that hangs.

@@ -56,8 +56,7 @@ type Server struct {
 // request is a request on its way, or a probe if cmd is zero.
 type request struct {
 	cmd    wire.Request
-	waiter wire.Waiter // of Enqueue and Dequeue
-	before wire.Known  // of a probe
+	before wire.Known // of a probe
 	fate   Fate
 	due    time.Time // when it arrives at the server
 
@@ -77,8 +76,6 @@ type Entry struct {
 	// answer arrived.
 	Request wire.Request
 	Vote    wire.Vote
-	// Waiter is who was enqueued or dequeued. The Request has the operation and the key.
-	Waiter wire.Waiter
 }
 
 // maxLog is how many entries a Server remembers at least.
@@ -107,17 +104,13 @@ func (s *Server) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver)
 
 // Do sends a request and waits for its vote, or for ctx's end.
 func (s *Server) Do(ctx context.Context, cmd wire.Request) wire.Vote {
-	return s.do(ctx, cmd, wire.Waiter{})
-}
-
-func (s *Server) do(ctx context.Context, cmd wire.Request, w wire.Waiter) wire.Vote {
 	s.mu.Lock()
 	hook := s.hook
 	s.mu.Unlock()
 	if hook != nil {
 		hook(cmd)
 	}
-	return s.send(ctx, &request{cmd: cmd, waiter: w})
+	return s.send(ctx, &request{cmd: cmd})
 }
 
 // ConnLife is 0, because the name never leads to another server.
@@ -258,7 +251,7 @@ func (s *Server) answer(r *request, at time.Time) {
 		r.id = s.identity(wall)
 		r.vote.Err = s.leaveMark(&r.id, r.before, wall)
 	default:
-		r.vote = s.data.RunIn(s.identity(wall), r.waiter, r.cmd, wall)
+		r.vote = s.data.RunIn(s.identity(wall), r.cmd, wall)
 	}
 	if r.cmd.Op == 0 {
 		return
@@ -267,7 +260,7 @@ func (s *Server) answer(r *request, at time.Time) {
 		s.log = slices.Delete(s.log, 0, maxLog)
 	}
 	s.seq++
-	s.log = append(s.log, Entry{Seq: s.seq, At: at, Request: r.cmd, Waiter: r.waiter, Vote: r.vote})
+	s.log = append(s.log, Entry{Seq: s.seq, At: at, Request: r.cmd, Vote: r.vote})
 }
 
 func (s *Server) identity(wall time.Time) wire.Identity {

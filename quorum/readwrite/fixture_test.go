@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -31,7 +30,7 @@ const ms = time.Millisecond
 type world struct {
 	t       *testing.T
 	ctx     context.Context
-	servers []*quorumtest.Server
+	servers quorumtest.Servers
 	began   time.Time
 	polls   bool // Notifications are Off
 
@@ -51,7 +50,7 @@ type holder struct {
 func play(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, ctx: context.Background(), began: time.Now()}
+		w := &world{t: t, ctx: context.Background(), servers: quorumtest.NewServers(3), began: time.Now()}
 		r := rand.New(rand.NewPCG(1, 2))
 		var mu sync.Mutex
 		travel := func(wire.Request) time.Duration {
@@ -59,11 +58,8 @@ func play(t *testing.T, test func(w *world)) {
 			defer mu.Unlock()
 			return time.Duration(1+r.IntN(999)) * time.Microsecond
 		}
-		for _, name := range []string{"A", "B", "C"} {
-			s := quorumtest.NewServer(name, nil)
-			s.SetIdentity(func(id *wire.Identity) { id.Vouched = true })
+		for _, s := range w.servers {
 			s.Delay(travel, travel)
-			w.servers = append(w.servers, s)
 		}
 		test(w)
 	})
@@ -193,14 +189,4 @@ func (w *world) requireNothingLeft() {
 	for _, s := range w.servers {
 		require.Empty(w.t, s.Keys(), s.Name())
 	}
-}
-
-// steppedClock is a clock that can be set forward.
-type steppedClock struct {
-	clock.Clock
-	ahead atomic.Int64
-}
-
-func (c *steppedClock) Now() time.Time {
-	return c.Clock.Now().Round(0).Add(time.Duration(c.ahead.Load()))
 }

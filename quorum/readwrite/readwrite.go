@@ -174,10 +174,6 @@ func (l *Lock) enter(ctx context.Context, s side) (*quorum.Lease, error) {
 	}
 	for again := true; again; {
 		lease, again, err = l.wait(ctx, s, bounded)
-		if err == nil && lease.Validity() == 0 {
-			again = true
-			_ = lease.Release(ctx) // what is left of it
-		}
 	}
 	if err != nil {
 		return nil, l.failed(s, err)
@@ -190,72 +186,32 @@ func (l *Lock) enter(ctx context.Context, s side) (*quorum.Lease, error) {
 func (l *Lock) wait(ctx context.Context, s side, bounded func(*quorum.Terms)) (lease *quorum.Lease, again bool, err error) {
 	queue, err := l.locks.WithTerms(func(t *quorum.Terms) {
 		bounded(t)
-		// MaxLife bounds the lease, not the wait.
-		t.KeepAlive, t.MaxLife = true, 0
+		t.MaxLife = 0 // it bounds the lease, not the wait
 	})
 	if err != nil {
 		return nil, false, err
 	}
-	turn, err := queue.Acquire(ctx, l.turn)
-	if err != nil {
-		return nil, false, err
-	}
+	returned := false
 	defer func() {
-		released := false
-		defer func() {
-			// Otherwise a hook that panics would leave places taken.
-			if !released {
-				_ = lease.Release(ctx) // nil if there is none
-			}
-		}()
-		//guard:turn-is-given-up  a caller that has its places, or gives up, lets the next one have the turn
-		_ = turn.Release(ctx) // deletes that fail stay pending
-		released = true
+		if !returned {
+			_ = lease.Release(ctx) // a hook has panicked; nil if there is none
+		}
 	}()
-	//guard:turn-until-it-has-places  no new caller passes one that waits for its places
-	lease, err = l.waitForPlaces(turn.Within(ctx), s, bounded)
-	again = errors.Is(err, quorum.ErrInterrupted) && ctx.Err() == nil
-	return lease, again, err
-}
-
-// waitForPlaces waits for the places, under the context of the turn.
-func (l *Lock) waitForPlaces(ctx context.Context, s side, bounded func(*quorum.Terms)) (*quorum.Lease, error) {
-	view, err := l.locks.WithTerms(bounded)
-	if err != nil {
-		return nil, err
-	}
-	of := view.Config()
-	// Where processes poll, stepping back for others is in vain: they can't pass the turn.
-	if of.Lab.Notifications == quorum.On || of.MaxTries == 1 {
-		return s.wait(ctx, view, s.keys...)
-	}
-	began, trying := of.Lab.Clock.Now(), ctx
-	if of.MaxWait > 0 {
-		var cancel context.CancelFunc
-		trying, cancel = of.Lab.Clock.WithTimeout(ctx, of.MaxWait)
-		defer cancel()
-	}
-	last := func(t *quorum.Terms) { bounded(t); t.MaxTries = 1 }
-	pause := of.Lab.BackoffMin
-	for tries := 1; tries != of.MaxTries && (of.MaxWait == 0 || of.Lab.Clock.Since(began)+pause < of.MaxWait); tries++ {
-		lease, err := s.try(trying, view, s.keys...)
-		if err == nil {
-			return lease, nil
+	// A caller that has its places, or gives up, lets the next one have the turn.
+	err = queue.Do(ctx, l.turn, func(held context.Context, turn *quorum.Lease) error {
+		places, err := l.locks.WithTerms(bounded)
+		if err != nil {
+			return err
 		}
-		if trying.Err() != nil || !quorum.Retryable(err) {
-			last = bounded
-			break
-		}
-		select {
-		case <-of.Lab.Clock.After(pause):
-		case <-trying.Done():
-		}
-		pause = min(2*pause, of.Lab.BackoffMax)
+		//guard:turn-until-it-has-places  no new caller passes one that waits for its places
+		lease, err = s.wait(held, places, s.keys...)
+		return err
+	})
+	returned = true
+	if lease != nil {
+		return lease, false, nil // also if the turn was lost meanwhile
 	}
-	if view, err = l.locks.WithTerms(last); err != nil {
-		return nil, err
-	}
-	return s.wait(ctx, view, s.keys...) // it says why there is no lease, as in other cases
+	return nil, errors.Is(err, quorum.ErrInterrupted) && ctx.Err() == nil, err
 }
 
 func (l *Lock) failed(s side, err error) error {

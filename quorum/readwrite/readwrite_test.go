@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -164,113 +162,6 @@ func TestInOrder(t *testing.T) {
 		}
 		all.Wait()
 		assert.Greater(w.t, reads, int(lasts/(others*holds)*85/100))
-	})
-}
-
-// Where processes poll, too, everybody has a turn soon, because a caller that has the turn doesn't step back.
-func TestPollingWithTheTurn(t *testing.T) {
-	play(t, func(w *world) {
-		w.polls = true
-		const lasts = 20 * time.Second
-		var all sync.WaitGroup
-		var longest, turns atomic.Int64
-		for i := range 6 {
-			p := w.process(0)
-			for j := range 2 {
-				all.Go(func() {
-					for k := 0; w.elapsed() < lasts; k++ {
-						visit, came := p.writes, w.elapsed()
-						if (i+j+k)%3 == 0 {
-							visit = p.reads
-						}
-						assert.NoError(w.t, visit(5*ms))
-						longest.Store(max(longest.Load(), int64(w.elapsed()-came)))
-						turns.Add(1)
-					}
-				})
-			}
-		}
-		all.Wait()
-		assert.Less(w.t, time.Duration(longest.Load()), 2*time.Second)
-		assert.Greater(w.t, turns.Load(), int64(lasts/(20*ms)))
-		w.requireNothingLeft()
-	})
-}
-
-// Bounds are the same where processes poll.
-func TestPollingBounds(t *testing.T) {
-	play(t, func(w *world) {
-		w.polls = true
-		holder, bounded := w.process(0), w.process(0, maxWait(3*time.Second))
-		tries := map[int]*process{}
-		for _, n := range []int{1, 2, 5} {
-			tries[n] = w.process(0, func(cfg *quorum.Config) { cfg.MaxTries = n })
-		}
-		lease := w.take(holder.Write)
-		lease.KeepAlive()
-		for _, enter := range []func(*process) func(time.Duration) error{
-			func(p *process) func(time.Duration) error { return p.writes },
-			func(p *process) func(time.Duration) error { return p.reads },
-		} {
-			for n, p := range tries {
-				began := w.elapsed()
-				err := enter(p)(ms)
-				require.ErrorIs(w.t, err, quorum.ErrExhausted)
-				require.ErrorIs(w.t, err, quorum.ErrTaken)
-				require.Less(w.t, w.elapsed()-began, time.Duration(n)*200*ms)
-			}
-			began := w.elapsed()
-			err := enter(bounded)(ms)
-			require.ErrorIs(w.t, err, quorum.ErrExhausted)
-			require.ErrorIs(w.t, err, quorum.ErrTaken)
-			require.LessOrEqual(w.t, w.elapsed()-began, 3*time.Second+10*ms)
-			require.Greater(w.t, w.elapsed()-began, 2400*ms)
-
-			ended := make(chan error, 1)
-			ctx, cancel := context.WithCancel(w.ctx)
-			go func() { _, err := tries[1].Read(ctx); ended <- err }()
-			cancel()
-			require.ErrorIs(w.t, <-ended, context.Canceled)
-		}
-		unbounded := w.process(0)
-		ended := make(chan error, 1)
-		ctx, cancel := context.WithCancel(w.ctx)
-		go func() { _, err := unbounded.Write(ctx); ended <- err }()
-		time.Sleep(10 * time.Second)
-		cancel()
-		require.ErrorIs(w.t, <-ended, context.Canceled)
-		go func() { _, err := unbounded.Write(w.ctx); ended <- err }()
-		time.Sleep(10 * time.Second)
-		began := w.elapsed()
-		require.NoError(w.t, unbounded.locks.Close(w.ctx))
-		require.ErrorIs(w.t, <-ended, quorum.ErrClosed)
-		require.Less(w.t, w.elapsed()-began, 200*ms)
-		w.release(lease)
-
-		t.Log("the servers hang, or refuse for good, while it has the turn")
-		lease = w.take(holder.Write)
-		bounded = w.process(0, maxWait(500*ms))
-		began = w.elapsed()
-		go func() { ended <- bounded.writes(ms) }()
-		time.Sleep(450 * ms)
-		for _, s := range w.servers {
-			s.Hang()
-		}
-		require.ErrorIs(w.t, <-ended, quorum.ErrExhausted)
-		require.LessOrEqual(w.t, w.elapsed()-began, 500*ms+2*holder.locks.Config().InstanceTimeout, "it gives up the turn last")
-		for _, s := range w.servers {
-			s.Resume()
-		}
-		go func() { ended <- bounded.writes(ms) }()
-		go func() { ended <- w.process(0).reads(ms) }()
-		time.Sleep(2 * time.Second)
-		require.ErrorIs(w.t, <-ended, quorum.ErrExhausted)
-		for _, s := range w.servers {
-			s.PutSet(wire.Set{Name: "else", N: 3, Q: 2, MaxTTL: 10 * time.Second})
-		}
-		require.ErrorIs(w.t, <-ended, quorum.ErrSetMismatch)
-		w.release(lease)
-		w.requireNothingLeft()
 	})
 }
 
@@ -455,29 +346,6 @@ func TestLostTurn(t *testing.T) {
 		require.ErrorIs(w.t, err, quorum.ErrTaken)
 		require.NoError(w.t, lease.Release(w.ctx))
 		require.NoError(w.t, <-wrote)
-		w.requireNothingLeft()
-	})
-}
-
-// A caller that is suspended when it has its places, so that its lease is over, goes on until it has a
-// lease that isn't.
-func TestSuspendedOnTheWay(t *testing.T) {
-	play(t, func(w *world) {
-		late, holder := &steppedClock{Clock: clock.New()}, w.process(0)
-		p := w.process(0, func(cfg *quorum.Config) {
-			cfg.Lab.Clock = late
-			cfg.Hooks.Acquired = func(_ context.Context, e quorum.LeaseEvent) {
-				if e.Key != "book#next" {
-					late.ahead.CompareAndSwap(0, int64(time.Minute))
-				}
-			}
-		})
-		lease := w.take(holder.Write)
-		time.AfterFunc(time.Second, func() { assert.NoError(w.t, lease.Release(w.ctx)) })
-		lease = w.take(p.Read)
-		require.NotZero(w.t, late.ahead.Load())
-		require.Positive(w.t, lease.Validity())
-		w.release(lease)
 		w.requireNothingLeft()
 	})
 }

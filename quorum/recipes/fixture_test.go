@@ -13,7 +13,6 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
-	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func TestMain(m *testing.M) {
@@ -27,25 +26,14 @@ func TestMain(m *testing.M) {
 var slowly = quorum.Config{TTL: 30 * time.Second, KeepAlive: true, InstanceTimeout: 10 * time.Second}
 
 // servers are five servers in memory. In a synctest bubble they are in virtual time.
-type servers []*quorumtest.Server
+type servers struct{ quorumtest.Servers }
 
-func newServers() (all servers) {
-	for _, name := range []string{"A", "B", "C", "D", "E"} {
-		s := quorumtest.NewServer(name, nil)
-		s.SetIdentity(func(id *wire.Identity) { id.Vouched = true })
-		all = append(all, s)
-	}
-	return all
-}
+func newServers() servers { return servers{quorumtest.NewServers(5)} }
 
 // process makes the Coordinator of one process.
 func (all servers) process(t *testing.T, cfg quorum.Config) *quorum.Coordinator {
 	t.Helper()
-	var instances []wire.Instance
-	for _, s := range all {
-		instances = append(instances, quorumtest.NotifyingServer{Server: s})
-	}
-	locks, err := quorum.New(cfg, instances...)
+	locks, err := quorum.New(cfg, all.Instances()...)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, locks.Close(context.Background())) })
 	return locks
@@ -57,7 +45,7 @@ func (all servers) requireFree(t *testing.T, processes []*quorum.Coordinator) {
 	for _, locks := range processes {
 		require.NoError(t, locks.Settle(t.Context()))
 	}
-	for _, s := range all {
+	for _, s := range all.Servers {
 		require.Empty(t, s.Keys())
 	}
 }

@@ -130,7 +130,7 @@ type losing struct {
 }
 
 func (d losing) Run(migration io.Reader) error {
-	for _, s := range d.servers {
+	for _, s := range d.servers.Servers {
 		s.Delete("migrations")
 	}
 	d.notice()

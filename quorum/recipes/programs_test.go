@@ -4,11 +4,8 @@ package recipes_test
 
 import (
 	"bufio"
-	"context"
 	"database/sql"
 	"fmt"
-	"io"
-	"net/http"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -20,8 +17,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/fencing/httpguard"
 	"github.com/redquorum/redlock/instance/instancetest"
 )
 
@@ -34,13 +29,12 @@ func TestPrograms(t *testing.T) {
 	for _, s := range instancetest.StartN(t, 3, instancetest.Config{}) { // skips the test where there is no redis-server
 		p.urls = append(p.urls, "redis://"+s.Addr())
 	}
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", p.folder, "./cron", "./leader", "./migration", "./pool", "./transfer", "./web/service", "./web/client").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", p.folder, "./cron", "./leader", "./migration", "./pool", "./transfer").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	t.Run("cron", p.testCron)
 	t.Run("leader", p.testLeader)
 	t.Run("migration and pool", p.testPool)
 	t.Run("transfer", p.testTransfer)
-	t.Run("web", p.testWeb)
 }
 
 // programs are the built programs, and the servers' URLs.
@@ -82,9 +76,6 @@ func newCrew(t *testing.T) *crew {
 func (c *crew) start(p *programs, program string, args ...string) *member {
 	c.t.Helper()
 	m := &member{Cmd: exec.Command(filepath.Join(p.folder, program), append(args, p.urls...)...)}
-	if program == "service" {
-		m.Args = m.Args[:2] // it takes no lock
-	}
 	m.Stderr = &m.errors
 	stdout, err := m.StdoutPipe()
 	require.NoError(c.t, err)
@@ -292,41 +283,4 @@ func (p *programs) testTransfer(t *testing.T) {
 	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT sum(balance), count(fence) FROM accounts").Scan(&total, &fenced))
 	require.Equal(t, 5000, total)
 	require.Equal(t, 5, fenced)
-}
-
-// Three clients count to thirty. The service refuses a late one.
-func (p *programs) testWeb(t *testing.T) {
-	service := newCrew(t)
-	m := service.start(p, "service", "127.0.0.1:0")
-	url := service.next().text
-	clients := newCrew(t)
-	for range 3 {
-		clients.start(p, "client", url)
-	}
-	clients.wait()
-
-	send := func(method, text string, token fencing.Token) (int, string) {
-		ctx := fencing.NewContext(context.Background(), token)
-		request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(text))
-		require.NoError(t, err)
-		client := http.Client{Transport: &httpguard.Transport{Base: &http.Transport{DisableKeepAlives: true}}}
-		response, err := client.Do(request)
-		require.NoError(t, err)
-		defer response.Body.Close() //nolint:errcheck // a test
-		body, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
-		return response.StatusCode, string(body)
-	}
-	now := fencing.Token(time.Now().UnixMicro())
-	status, body := send(http.MethodGet, "", now)
-	require.Equal(t, http.StatusOK, status, body)
-	require.Equal(t, "30", body)
-	for want, bad := range map[int]struct {
-		text  string
-		token fencing.Token
-	}{http.StatusConflict: {"1", 1}, http.StatusPreconditionRequired: {"1", 0}, http.StatusBadRequest: {"many", now}} {
-		status, body := send(http.MethodPut, bad.text, bad.token)
-		require.Equal(t, want, status, body)
-	}
-	service.kill(m)
 }

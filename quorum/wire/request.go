@@ -79,10 +79,22 @@ const (
 	// Granted: the vote carries Clock.
 	Tick
 
-	// Enqueue, Dequeue and Probe are the other methods of a Notifier and an Instance, in
-	// errors. No Request asks for them.
+	// Enqueue puts a waiting process at the end of a key's queue, or at the front (see Waiter). A
+	// process that is in the queue already keeps its position. It is only sent to a Notifier.
+	//
+	// Granted: in the queue. Refused: the key is free, so no release will come, and the
+	// process is not in the queue; never if Waiter.Yield is set.
 	Enqueue
+
+	// Dequeue takes a waiting process out of a key's queue. If it is not there any more,
+	// because it was notified, and the key is free, the next process is notified instead.
+	// It is only sent to a Notifier.
+	//
+	// Granted: it was there. Refused: it was not. Vote.Notified says whether another
+	// process was notified.
 	Dequeue
+
+	// Probe is that method of an Instance, in errors. No Request asks for it.
 	Probe
 )
 
@@ -117,11 +129,11 @@ type Request struct {
 	Keys []string
 
 	// Value is what the keys are set to or compared with: a random value that one round
-	// chose. Empty for Look and Tick.
+	// chose. Empty for Look, Tick, Enqueue and Dequeue.
 	Value string
 
-	// TTL is how long the keys live (Acquire, Extend, Restore, Pass): whole milliseconds, at
-	// least one.
+	// TTL is how long the keys live (Acquire, Extend, Restore, Pass), or the queue is kept from now on
+	// (Enqueue): whole milliseconds, at least one.
 	TTL time.Duration
 
 	// Run is the run of the server that is asked, as the last Probe found it (Acquire,
@@ -147,8 +159,22 @@ type Request struct {
 	// Notify asks Release to notify a waiting process. It is only sent to a Notifier.
 	Notify bool
 
+	// Waiter is the process that Enqueue and Dequeue are about.
+	Waiter Waiter
+
 	// Clock asks for the server's clock in Vote.Clock.
 	Clock bool
+}
+
+// Waiter is a process that waits for a lock.
+type Waiter struct {
+	// Address is the address of the process's Subscription on the same server.
+	Address string
+	// Front asks for the first position: the process was notified, and came too late.
+	Front bool
+	// Yield asks for a position although the key may be free: another process was
+	// notified and is to have the lock first.
+	Yield bool
 }
 
 // Fence is what a Request says about the keys' counters, from which fencing tokens come.

@@ -25,7 +25,6 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/adapters/certmagiclock"
 	"github.com/redquorum/redlock/quorum/quorumtest"
-	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,7 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type world struct {
 	t       *testing.T
 	ctx     context.Context
-	servers []*quorumtest.Server
+	servers quorumtest.Servers
 	storage certmagic.Storage
 	ca      *ca
 }
@@ -43,12 +42,7 @@ func play(t *testing.T, test func(w *world)) {
 	t.Helper()
 	storage := &certmagic.FileStorage{Path: t.TempDir()}
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, ctx: t.Context(), storage: storage, ca: newCA(t)}
-		for _, name := range []string{"A", "B", "C", "D", "E"} {
-			s := quorumtest.NewServer(name, nil)
-			s.SetIdentity(func(id *wire.Identity) { id.Vouched = true })
-			w.servers = append(w.servers, s)
-		}
+		w := &world{t: t, ctx: t.Context(), servers: quorumtest.NewServers(5), storage: storage, ca: newCA(t)}
 		test(w)
 	})
 }
@@ -112,11 +106,7 @@ type process struct {
 
 func (w *world) process() *process {
 	w.t.Helper()
-	var instances []wire.Instance
-	for _, s := range w.servers {
-		instances = append(instances, quorumtest.NotifyingServer{Server: s})
-	}
-	locks, err := quorum.New(quorum.Config{}, instances...)
+	locks, err := quorum.New(quorum.Config{}, w.servers.Instances()...)
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { assert.NoError(w.t, locks.Close(context.Background())) })
 	locker, err := certmagiclock.New(locks, "certmagic/")

@@ -35,7 +35,7 @@ func NewElector(locks *quorum.Coordinator, name string, cfg election.Config) (*E
 	return &Elector{election: e}, nil
 }
 
-// Election is the election: for Leader, Observe and Resign.
+// Election is the election: for Leader and Resign.
 func (e *Elector) Election() *election.Election { return e.election }
 
 // Run campaigns until ctx ends. At the end of a term it waits for the jobs that Task has begun, and

@@ -20,7 +20,6 @@ import (
 	"github.com/redquorum/redlock/quorum/adapters/gocronlock"
 	"github.com/redquorum/redlock/quorum/election"
 	"github.com/redquorum/redlock/quorum/quorumtest"
-	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -36,7 +35,7 @@ const ms = time.Millisecond
 type world struct {
 	t       *testing.T
 	ctx     context.Context
-	servers []*quorumtest.Server
+	servers quorumtest.Servers
 
 	mu     sync.Mutex
 	runs   []ran
@@ -53,23 +52,14 @@ type ran struct {
 func play(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, ctx: t.Context()}
-		for _, name := range []string{"A", "B", "C", "D", "E"} {
-			s := quorumtest.NewServer(name, nil)
-			s.SetIdentity(func(id *wire.Identity) { id.Vouched = true })
-			w.servers = append(w.servers, s)
-		}
+		w := &world{t: t, ctx: t.Context(), servers: quorumtest.NewServers(5)}
 		test(w)
 	})
 }
 
 func (w *world) coordinator() *quorum.Coordinator {
 	w.t.Helper()
-	var instances []wire.Instance
-	for _, s := range w.servers {
-		instances = append(instances, quorumtest.NotifyingServer{Server: s})
-	}
-	locks, err := quorum.New(quorum.Config{}, instances...)
+	locks, err := quorum.New(quorum.Config{}, w.servers.Instances()...)
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { assert.NoError(w.t, locks.Close(context.Background())) })
 	return locks

@@ -28,9 +28,10 @@
 //     *OptionError of each call that would lock.
 //   - Lock waits for as long as redsync's tries and delays would take, and is notified meanwhile.
 //   - On servers that have just been set up, and on those that were restarted, nothing can be
-//     locked at first: for 30 s, or longer if any expiry is 23 s or more (WithExpiry). Lock
-//     waits for that, and a warning is logged. TryLock fails, with quorum.ErrQuarantined.
-//   - The longest expiry on the servers says how long that is, for all mutexes (WithExpiry).
+//     locked at first, for MaxTTL: 30 s with New. Lock waits for that, and a warning is logged. TryLock
+//     fails, with quorum.ErrQuarantined.
+//   - An expiry above 23 s needs a Coordinator with a larger MaxTTL, for all clients of the servers, and On
+//     (WithExpiry).
 //   - errors.Is and errors.As find redsync's errors; ErrFailed and ErrLockAlreadyExpired are
 //     wrapped, so == doesn't.
 //   - Every Lock that succeeds needs its Unlock, also if the lock has ended. Otherwise each later

@@ -30,10 +30,10 @@ type Mutex struct {
 	expiry time.Duration
 	tries  int
 	delay  DelayFunc
-	err    error // why it can't lock
+	err    error               // why it can't lock
+	locks  *quorum.Coordinator // a view with the mutex's terms
 
 	mu      sync.Mutex
-	views   views
 	lease   *quorum.Lease // of the last Lock
 	told    bool          // Extend or Valid has reported the end of that lease
 	pending int           // Locks without an Unlock. All but the last have ended
@@ -63,7 +63,7 @@ func (m *Mutex) TryLock() error { return m.TryLockContext(context.Background()) 
 
 // TryLockContext tries once. The errors are those of LockContext.
 func (m *Mutex) TryLockContext(ctx context.Context) error {
-	return m.lock(ctx, 1, func(ctx context.Context, v views) (*quorum.Lease, error) { return v.once.TryAcquire(ctx, m.name) })
+	return m.lock(ctx, 1, m.locks.TryAcquire)
 }
 
 // Lock is LockContext without a context.
@@ -77,20 +77,20 @@ func (m *Mutex) Lock() error { return m.LockContext(context.Background()) }
 // few answered; *OptionError; and other errors of quorum.Coordinator.Acquire. All are for errors.Is
 // and errors.As.
 func (m *Mutex) LockContext(ctx context.Context) error {
-	return m.lock(ctx, m.tries, func(ctx context.Context, v views) (*quorum.Lease, error) { return v.locks.Acquire(ctx, m.name) })
+	return m.lock(ctx, m.tries, m.locks.Acquire)
 }
 
-func (m *Mutex) lock(ctx context.Context, tries int, acquire func(context.Context, views) (*quorum.Lease, error)) error {
+func (m *Mutex) lock(ctx context.Context, tries int, acquire func(context.Context, string) (*quorum.Lease, error)) error {
 	if m.err != nil {
 		return m.err
 	}
 	if tries <= 0 {
 		return fmt.Errorf("%w: WithTries is %d, so it doesn't try", ErrFailed, tries)
 	}
-	lease, err := m.acquire(orBackground(ctx), acquire)
+	lease, err := acquire(orBackground(ctx), m.name)
 	// redsync has no quarantines, so its tries don't allow for them. Each ends.
 	for tries > 1 && errors.Is(err, quorum.ErrExhausted) && errors.Is(err, quorum.ErrNoQuorum) && errors.Is(err, quorum.ErrQuarantined) {
-		lease, err = m.acquire(orBackground(ctx), acquire)
+		lease, err = acquire(orBackground(ctx), m.name)
 	}
 	if err != nil {
 		return failedToLock(err)
@@ -103,20 +103,6 @@ func (m *Mutex) lock(ctx context.Context, tries int, acquire func(context.Contex
 	m.lease, m.told = lease, false
 	m.pending++
 	return nil
-}
-
-// acquire acquires once for each class of expiries that another process has taken the servers over with.
-func (m *Mutex) acquire(ctx context.Context, acquire func(context.Context, views) (*quorum.Lease, error)) (*quorum.Lease, error) {
-	for {
-		v, err := m.now()
-		if err != nil {
-			return nil, err
-		}
-		lease, err := acquire(ctx, v)
-		if err == nil || m.rs.set == nil || !m.rs.set.follow(v.class, err) {
-			return lease, err
-		}
-	}
 }
 
 // Unlock is UnlockContext without a context.
@@ -218,11 +204,7 @@ func (m *Mutex) ValidContext(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	v, err := m.now()
-	if err != nil {
-		return false, err
-	}
-	found, err := v.locks.Inspect(orBackground(ctx), m.name)
+	found, err := m.locks.Inspect(orBackground(ctx), m.name)
 	if err != nil {
 		return false, asRedsync(err)
 	}

@@ -25,24 +25,20 @@ type OptionFunc func(*Mutex)
 // Apply calls f.
 func (f OptionFunc) Apply(mutex *Mutex) { f(mutex) }
 
-// WithExpiry sets how long a lock lasts unless it is extended, in milliseconds; a fraction is cut
-// off. At least 5 ms, at most 364 days.
+// WithExpiry sets how long a lock lasts unless it is extended; a fraction of a millisecond is cut off.
 //
-// A server that may have lost locks doesn't vote until the longest of them has expired. So the first
-// lock on new servers, and after a majority was restarted, waits: for 30 s if the longest expiry on the servers is
-// less than 23 s, or else for 1, 2, 4, 8, ... minutes, whichever is the first that is longer than it by 7 s. The
-// first mutex with an expiry in a higher range than all before, of whatever name and in whatever process, raises that
-// for all. Other processes follow with their next Lock. It
-// stays raised. To lower it, stop all processes and delete the servers' marks (instance.MarkKey).
-//
-// With On an expiry above MaxTTL less 7 s is an *OptionError.
+// With New it is 165 ms to 23 s. Shorter ones leave no validity after two InstanceTimeouts, and longer ones
+// are above MaxTTL less 7 s, in which an address may come to lead to another server. Others are an
+// *OptionError: give On a Coordinator whose quorum.Config allows them. MaxTTL is a matter of all clients of the
+// servers, because a server that may have lost a lock doesn't vote for as long as any lock may last.
 func WithExpiry(expiry time.Duration) Option {
 	return OptionFunc(func(m *Mutex) { m.expiry = expiry })
 }
 
 // WithTries sets how often Lock tries, 32 by default. Lock doesn't poll, because a release
-// notifies it. It waits for as long as that many tries would take, with the delays between them. While
-// servers that came up a while ago don't vote yet, that time doesn't run, see WithExpiry. With 0 or less it fails with ErrFailed, as redsync's does.
+// notifies it. It waits for as long as that many tries would take, with the delays between them. That time
+// doesn't run while servers that have just come up don't vote yet. With 0 or less it fails with ErrFailed, as
+// redsync's does.
 func WithTries(tries int) Option {
 	return OptionFunc(func(m *Mutex) { m.tries = tries })
 }

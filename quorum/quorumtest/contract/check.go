@@ -36,15 +36,11 @@ type Option func(*check)
 
 // Virtual runs each part of Check, with open, in its own testing/synctest bubble, so that
 // waiting takes no time.
-func Virtual() Option { return func(c *check) { c.virtual = true } }
+func Virtual() Option { return func(c *check) { c.virtual, c.skew = true, 0 } }
 
 // Clock sets the clock by which Check waits, and with which it compares the instance's wall
 // clock. The default is the real clock.
 func Clock(clk clock.Clock) Option { return func(c *check) { c.clock = clk } }
-
-// Skew sets how far the server's wall clock may be from Check's, 0 or more. The default is
-// 10 ms. Raise it for a server on another machine.
-func Skew(d time.Duration) Option { return func(c *check) { c.skew = d } }
 
 // Check is the contract of wire.Instance: every implementation must pass it. It asks the instance
 // and a memory.Data the same, drawn at random for locks of one key and of several, and demands the same
@@ -77,29 +73,18 @@ type part struct {
 
 // parts is the contract.
 var parts = []part{
-	{"name", checkName},
 	{"histories", checkHistories},
 	{"ttl", checkTTL},
 	{"counters expire", checkCounterTTL},
-	{"one of many acquires", checkRace},
 	{"tokens of many cycles", checkCycles},
-	{"send: one vote for each", checkSendMany},
+	{"send: many at once", checkSendMany},
 	{"send: a timeout", checkSendTimeout},
 	{"send: from a receiver", checkSendAgain},
-
 	{"the wait queue", checkQueue},
-	{"notifications", checkNotifications},
 	{"closed subscriptions are passed over", checkClosedSubscriptions},
-	{"probe: the context is over", checkContextOver},
 	{"probe", checkProbe},
 	{"mark", checkMark},
-	{"set", checkSet},
 	{"restart", checkRestart},
-}
-
-func checkName(c *check) {
-	require.NotEmpty(c.t, c.inst.Name())
-	require.Equal(c.t, c.inst.Name(), c.inst.Name())
 }
 
 // tester is the part of *testing.T that the checks need. The tests of Check use a recorder
@@ -115,7 +100,7 @@ type tester interface {
 type check struct {
 	virtual bool
 	clock   clock.Clock
-	skew    time.Duration
+	skew    time.Duration // how far the server's wall clock may be from the check's
 
 	t      tester
 	inst   wire.Instance

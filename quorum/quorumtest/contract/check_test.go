@@ -13,5 +13,5 @@ func TestNotifierPassesCheck(t *testing.T) {
 		return quorumtest.NotifyingServer{Server: quorumtest.NewServer("a", nil)}
 	}
 	contract.Check(t, open)
-	contract.Check(t, open, contract.Virtual(), contract.Skew(0))
+	contract.Check(t, open, contract.Virtual())
 }

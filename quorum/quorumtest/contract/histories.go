@@ -99,7 +99,7 @@ func otherRuns(run wire.Run) []wire.Run {
 	return others
 }
 
-func one[T any](h *history, of ...T) T { return of[h.IntN(len(of))] }
+func one[T any](draw interface{ IntN(n int) int }, of ...T) T { return of[draw.IntN(len(of))] }
 
 // tamper does to a key what no request does, if the instance is a Putter.
 func (h *history) tamper() {

@@ -22,7 +22,7 @@ func (c *check) do(cmd wire.Request) wire.Vote {
 		// The clock bounds the counter, and the token may come from it. The model needs it to the microsecond.
 		cmd.Clock = cmd.Clock || cmd.Fence.On
 	}
-	vote := c.both(wire.Waiter{}, cmd, c.send)
+	vote := c.both(cmd)
 	for _, key := range cmd.Keys {
 		c.same(key)
 	}
@@ -32,7 +32,7 @@ func (c *check) do(cmd wire.Request) wire.Vote {
 // same looks at a key on the instance and in the model.
 func (c *check) same(key string) {
 	c.t.Helper()
-	c.both(wire.Waiter{}, wire.Request{Op: wire.Look, Keys: []string{key}, Fence: wire.Fence{On: true}, Clock: true}, c.send)
+	c.both(wire.Request{Op: wire.Look, Keys: []string{key}, Fence: wire.Fence{On: true}, Clock: true})
 }
 
 func (c *check) granted(cmd wire.Request) wire.Vote { return c.ends(cmd, wire.Granted) }
@@ -53,10 +53,10 @@ func (c *check) ends(cmd wire.Request, outcome wire.Outcome) wire.Vote {
 }
 
 // both carries a request out on the instance and in the model, and compares the votes.
-func (c *check) both(w wire.Waiter, cmd wire.Request, send func(wire.Request) wire.Vote) wire.Vote {
+func (c *check) both(cmd wire.Request) wire.Vote {
 	c.t.Helper()
 	sent := c.clock.Now()
-	got := send(cmd)
+	got := c.send(cmd)
 	answered := c.clock.Now()
 	c.slowest = max(c.slowest, answered.Sub(sent))
 	at := c.serverClock(got, sent, answered)
@@ -68,7 +68,7 @@ func (c *check) both(w wire.Waiter, cmd wire.Request, send func(wire.Request) wi
 	if c.id != nil {
 		id = *c.id
 	}
-	want := c.model.RunIn(id, w, cmd, at)
+	want := c.model.RunIn(id, cmd, at)
 	// An Instance may call a counter low that it has just made, for example because the server can't tie its
 	// expiry to its value.
 	want.Low = want.Low || made && got.Low
@@ -166,7 +166,7 @@ func (c *check) expires(cmd wire.Request) {
 	c.t.Helper()
 	cmd.Clock = true
 	sent := c.clock.Now()
-	require.Equal(c.t, wire.Granted, c.both(wire.Waiter{}, cmd, c.send).Outcome)
+	require.Equal(c.t, wire.Granted, c.both(cmd).Outcome)
 	end := c.clock.Now().Add(cmd.TTL + grain + c.skew)
 	for _, key := range cmd.Keys {
 		c.await(func() bool {

@@ -38,7 +38,6 @@ type mutant struct {
 	after  after  // changes a vote, or what the request has left
 	probe  probing
 	known  func(known *wire.Known)
-	waiter func(w *wire.Waiter)
 	send   func(s *Server, cmd wire.Request, timeout time.Duration, to wire.Receiver)
 }
 
@@ -70,13 +69,6 @@ func (m mutant) Probe(ctx context.Context, known wire.Known) (wire.Identity, err
 	return id, err
 }
 
-func (m mutant) Enqueue(w wire.Waiter, timeout time.Duration, to wire.Receiver) {
-	if m.waiter != nil {
-		m.waiter(&w)
-	}
-	m.Notifying.Enqueue(w, timeout, to)
-}
-
 // unnotified is an instance that is no Notifier, Putter or Restarter.
 type unnotified struct{ wire.Instance }
 
@@ -105,7 +97,9 @@ func fails(t *testing.T, p part, open func() wire.Instance) (failed string) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			newCheck(Skew(0)).part(p, r, open())
+			c := newCheck()
+			c.skew = 0
+			c.part(p, r, open())
 		}()
 		<-done
 		failed = strings.Join(r.failed, "\n")
@@ -198,7 +192,7 @@ func counting(f func(n int64, id *wire.Identity)) probing {
 	return func(id *wire.Identity) { f(n.Add(1), id) }
 }
 
-// broken has for each part the mutants that it must find, those of the histories by what they are about.
+// broken has for each part the mutants that it must find, after the part by what they are about.
 var broken = map[string]map[string]mutant{
 	"histories: acquire": {
 		"only the first of several keys is known": {before: func(_ *Server, cmd *wire.Request) { cmd.Keys = cmd.Keys[:min(1, len(cmd.Keys))] }},
@@ -467,7 +461,7 @@ var broken = map[string]map[string]mutant{
 		}},
 		"told without a request": {before: func(_ *Server, cmd *wire.Request) { cmd.Clock = true }},
 	},
-	"one of many acquires": {
+	"send: many at once": {
 		"acquire isn't atomic": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
 			if free(s, cmd.Keys[0]) {
 				time.Sleep(time.Microsecond)
@@ -483,7 +477,7 @@ var broken = map[string]map[string]mutant{
 			}
 		}),
 	},
-	"send: one vote for each": {
+	"send: many at once: votes": {
 		"votes twice": {send: func(s *Server, cmd wire.Request, timeout time.Duration, to wire.Receiver) {
 			s.Send(cmd, timeout, wire.ReceiverFunc(func(vote wire.Vote) {
 				to.Receive(vote)
@@ -511,13 +505,13 @@ var broken = map[string]map[string]mutant{
 		}},
 	},
 	"the wait queue": {
-		"the front is the end":         {waiter: func(w *wire.Waiter) { w.Front = false }},
-		"a free key has one":           {waiter: func(w *wire.Waiter) { w.Yield = true }},
+		"the front is the end":         {before: func(_ *Server, cmd *wire.Request) { cmd.Waiter.Front = false }},
+		"a free key has one":           {before: func(_ *Server, cmd *wire.Request) { cmd.Waiter.Yield = true }},
 		"says that it notified nobody": {after: func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Notified = false }},
 		"claims a notification":        {after: func(_ *Server, cmd wire.Request, vote *wire.Vote) { vote.Notified = cmd.Notify }},
 	},
-	"notifications": {
-		"yields to nobody": {waiter: func(w *wire.Waiter) { w.Yield = false }},
+	"the wait queue: notifications": {
+		"yields to nobody": {before: func(_ *Server, cmd *wire.Request) { cmd.Waiter.Yield = false }},
 		"always notifies":  instead(wire.Release, func(_ *Server, cmd *wire.Request) { cmd.Notify = true }),
 	},
 	"closed subscriptions are passed over": {
@@ -532,7 +526,7 @@ var broken = map[string]map[string]mutant{
 	"mark": {
 		"is never renewed": {probe: func(id *wire.Identity) { id.Mark = wire.MarkOf(id.Mark.ReplID(), "1", "") }},
 	},
-	"set": {
+	"mark: set": {
 		"isn't kept":           {known: func(known *wire.Known) { known.Set = wire.Set{} }},
 		"versions are rounded": {known: func(known *wire.Known) { known.Set.Version = uint64(float64(known.Set.Version)) }},
 		"begins a new run": {known: func(known *wire.Known) {
@@ -560,11 +554,7 @@ func TestCheckFindsMutants(t *testing.T) {
 		t.Skip("mutants have no goroutines of their own, and the check is raced on the right server")
 	}
 	for about, mutants := range broken {
-		name := about
-		if _, is := strings.CutPrefix(about, "histories: "); is {
-			name = "histories"
-		}
-		i := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
+		i := slices.IndexFunc(parts, func(p part) bool { return about == p.name || strings.HasPrefix(about, p.name+": ") })
 		require.GreaterOrEqual(t, i, 0, about)
 		for name, m := range mutants {
 			t.Run(about+"/"+name, func(t *testing.T) {

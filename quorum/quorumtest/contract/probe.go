@@ -2,23 +2,15 @@ package contract
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/quorum/wire"
 )
-
-func checkContextOver(c *check) {
-	cancelled, cancel := context.WithCancel(c.t.Context())
-	cancel()
-	late, cancel := c.clock.WithDeadline(c.t.Context(), c.clock.Now().Add(-time.Second))
-	defer cancel()
-	for _, ctx := range []context.Context{cancelled, late} {
-		_, err := c.inst.Probe(ctx, wire.Known{})
-		require.ErrorIs(c.t, err, ctx.Err())
-	}
-}
 
 func (c *check) probe(known wire.Known) wire.Identity {
 	c.t.Helper()
@@ -30,6 +22,12 @@ func (c *check) probe(known wire.Known) wire.Identity {
 }
 
 func checkProbe(c *check) {
+	require.NotEmpty(c.t, c.inst.Name())
+	require.Equal(c.t, c.inst.Name(), c.inst.Name())
+	cancelled, cancel := context.WithCancel(c.t.Context())
+	cancel()
+	_, err := c.inst.Probe(cancelled, wire.Known{})
+	require.ErrorIs(c.t, err, context.Canceled)
 	before := c.clock.Now()
 	id := c.probe(wire.Known{})
 	after := c.clock.Now()
@@ -58,141 +56,81 @@ func checkProbe(c *check) {
 	}
 }
 
-// checkMark: a client leaves the mark anew if it has found another run under the name since
-// the mark was left. No other client does.
+// checkMark draws what clients know at random, of the server and of the set. A model of the mark says whether a
+// probe keeps the mark or writes it anew, under which set, or fails.
 func checkMark(c *check) {
-	id := c.probe(wire.Known{})
-	if id.Mark == "" {
-		require.Negative(c.t, id.Served, "what is that old has a mark")
+	found := c.probe(wire.Known{})
+	if found.Mark == "" {
+		require.Negative(c.t, found.Served, "what is that old has a mark")
 		return
 	}
-	require.GreaterOrEqual(c.t, id.Served, time.Duration(0))
-	another := wire.Known{RunID: "another", Epoch: "1", Voter: "another"}
-	for _, known := range []struct {
-		what string
-		wire.Known
-		anew bool
-	}{
-		{"this run", wire.Known{RunID: id.RunID, Epoch: id.Epoch()}, false},
-		{"nothing", wire.Known{}, false},
-		{"another run, until just now", another, true},
-		{"nothing, after that", wire.Known{}, false},
-		{"another run, before the mark was left", wire.Known{RunID: another.RunID, Epoch: another.Epoch, Voter: another.RunID, Ago: time.Hour}, false},
-		{"this run without its mark, and another one's votes", wire.Known{RunID: id.RunID, Voter: another.RunID}, true},
-		{"another run that had no vote", wire.Known{RunID: another.RunID, Epoch: another.Epoch}, false},
-		{"another mark in this run", wire.Known{RunID: id.RunID, Epoch: "1"}, false},
-	} {
-		before := c.probe(wire.Known{})
-		c.clock.Sleep(2 * grain) // longer than since the other run was last seen
-		after := c.probe(known.Known)
-		require.Equal(c.t, before.ReplID, after.ReplID)
-		if known.anew {
-			require.NotEqual(c.t, before.Epoch(), after.Epoch(), "a client that knows %s leaves the mark anew", known.what)
-			require.Less(c.t, after.Served, before.Served+2*grain, "the mark is as old as its epoch")
-		} else {
-			require.Equal(c.t, before.Epoch(), after.Epoch(), "a client that knows %s leaves the mark as it is", known.what)
-		}
-		require.Equal(c.t, after.Run(), c.probe(wire.Known{}).Run())
-		again := c.probe(wire.Known{RunID: after.RunID, Epoch: after.Epoch(), Voter: another.RunID})
-		require.Equal(c.t, after.Epoch(), again.Epoch(), "a client tells of another server's votes until the mark was kept")
-	}
-}
-
-// checkSet: the mark has the set of the clients that use the server, and a probe by a client of another one
-// fails. A newer set takes its place under the same epoch, so that nothing is forgotten.
-func checkSet(c *check) {
-	id := c.probe(wire.Known{})
-	if id.Mark == "" {
-		c.t.Skip("the instance keeps no mark")
-	}
 	set := wire.Set{Name: "contract", Version: 1, N: 5, Q: 3, MaxTTL: time.Minute}
-	if text := id.Mark.Set(); text != "" { // of whoever used the server before
+	if text := found.Mark.Set(); text != "" { // of whoever used the server before
 		var err error
 		set, err = wire.ParseSet(text)
 		require.NoError(c.t, err)
-		set.Version++
 	}
-	named := func(set wire.Set) { // by a probe that succeeds
-		c.t.Helper()
-		c.clock.Sleep(2 * grain)
-		now := c.probe(wire.Known{Set: set})
-		require.Equal(c.t, wire.MarkOf(id.Mark.ReplID(), id.Epoch(), set.String()), now.Mark)
-		require.Equal(c.t, now.Mark, c.probe(wire.Known{}).Mark, "a client without a set changes nothing")
-		require.GreaterOrEqual(c.t, now.Served, id.Served)
-	}
-	refused := func(mine, theirs wire.Set) {
-		c.t.Helper()
-		before := c.probe(wire.Known{}).Mark
-		ctx, cancel := c.clock.WithTimeout(c.t.Context(), patience)
-		defer cancel()
-		for _, known := range []wire.Known{{Set: mine}, {Set: mine, RunID: "another", Epoch: "1", Voter: "another"}} {
-			got, err := c.inst.Probe(ctx, known)
-			require.Equal(c.t, &wire.SetMismatchError{Mine: mine, Theirs: theirs.String()}, as[*wire.SetMismatchError](c, "a probe by "+mine.String(), err))
-			require.Zero(c.t, got.Mark)
+	draw, seen := rand.New(rand.NewPCG(3, 0)), map[string]int{}
+	for range 200 {
+		model := memory.NewMark(found, found.Mark.Since(), found.Mark.Set())
+		known := wire.Known{
+			RunID: one(draw, found.RunID, found.RunID, "another", ""), Epoch: one(draw, found.Epoch(), "1", ""),
+			Voter: one(draw, "", found.RunID, "another"), Ago: one(draw, 0, 0, time.Hour),
 		}
-		require.Equal(c.t, before, c.probe(wire.Known{}).Mark)
+		known.Set = one(draw, wire.Set{}, set, changed(draw, set))
+		c.clock.Sleep(grain) // longer than the other run's votes are ago
+		want := found
+		wantErr := model.Probe(&want, known, c.clock.Now().Add(c.ahead))
+		ctx, cancel := c.clock.WithTimeout(c.t.Context(), patience)
+		got, err := c.inst.Probe(ctx, known)
+		cancel()
+		what := fmt.Sprintf("%+v, and the mark is %q", known, found.Mark)
+		if c.compareErrors(what, wantErr, err); err != nil {
+			require.Zero(c.t, got.Mark, what)
+			seen["refused"]++
+			continue
+		}
+		anew := want.Epoch() != found.Epoch()
+		require.Equal(c.t, anew, got.Epoch() != found.Epoch(), "%s: the mark is written anew", what)
+		require.Equal(c.t, wire.MarkOf(found.Mark.ReplID(), got.Epoch(), want.Mark.Set()), got.Mark, what)
+		if anew {
+			require.LessOrEqual(c.t, got.Served, 2*c.skew+grain, "%s: the mark is as old as its epoch", what)
+			seen["anew"]++
+		} else {
+			require.GreaterOrEqual(c.t, got.Served, found.Served, what)
+		}
+		if known.Set != (wire.Set{}) && known.Set != set {
+			set = known.Set
+			seen["set"]++
+		}
+		found = got
 	}
-	named(set)
-	old := c.acquire("a", "v")
-	old.Run = c.probe(wire.Known{}).Run()
-	for _, version := range []uint64{set.Version + 1, 1<<53 + 2, 1<<53 + 3} { // which differ in an integer only
-		version = max(version, set.Version+1)
-		newer := set
-		newer.Version = version
-		named(newer)
-		refused(set, newer)
-		set = newer
+	for _, what := range []string{"refused", "anew", "set"} {
+		require.GreaterOrEqual(c.t, seen[what], 10, what)
 	}
-	for _, change := range []func(*wire.Set){
-		func(s *wire.Set) { s.Version = 0 },
-		func(s *wire.Set) { s.N += 10 },
-		func(s *wire.Set) { s.Q++ },
-		func(s *wire.Set) { s.MaxTTL++ },
-		func(s *wire.Set) { s.Name, s.Version = s.Name+"2", s.Version+1 },
-		func(s *wire.Set) { s.Name, s.Version = s.Name[:max(1, len(s.Name))-1]+".", s.Version+1 }, // a name has no patterns
-	} {
-		other := set
-		change(&other)
-		refused(other, set)
-	}
-	named(set)
+}
 
-	// A client of the old set learns of the new one with its next acquisition, and keeps its leases.
-	if old.Run != "" {
-		vote := c.send(old)
-		mismatch := as[*wire.SetMismatchError](c, "an acquisition under the old mark", vote.Err)
-		require.Equal(c.t, set.String(), mismatch.Theirs)
-		require.Equal(c.t, old.Run.Set(), mismatch.Mine.String())
-		require.False(c.t, vote.Unsent, "it has set the key")
-		require.Equal(c.t, "v", c.send(c.look("a")).Holder)
-		require.True(c.t, c.send(old).Unsent, "it has set no key")
-		for _, op := range []wire.Op{wire.Extend, wire.Restore, wire.Raise, wire.Pass, wire.Tick} {
-			kept := c.raise("a", "v", 1)
-			kept.Op, kept.Run, kept.TTL = op, old.Run, long
-			require.Equal(c.t, wire.Granted, c.send(kept).Outcome, "%v under the old mark", op)
-		}
+// changed is a set that differs from this one, or a newer version of it.
+func changed(draw *rand.Rand, s wire.Set) wire.Set {
+	switch draw.IntN(10) {
+	case 0:
+		s.Version--
+	case 1:
+		s.N += 10
+	case 2:
+		s.Q++
+	case 3:
+		s.MaxTTL++
+	case 4:
+		s.Name, s.Version = s.Name+"2", s.Version+1
+	case 5:
+		s.Name, s.Version = s.Name[:max(1, len(s.Name))-1]+".", s.Version+1 // a name has no patterns
+	case 6:
+		s.Version += 1 << 53
+	default:
+		s.Version++ // which an integer alone tells from the last one, above 2^53
 	}
-	renewed := c.probe(wire.Known{RunID: "another", Epoch: "1", Voter: "another"})
-	require.NotEqual(c.t, id.Epoch(), renewed.Epoch())
-	require.Equal(c.t, set.String(), renewed.Mark.Set(), "the set stays when the mark is written anew")
-	if raw, ok := c.inst.(Restarter); ok {
-		kept := c.bare("kept", "v")
-		kept.Run, kept.TTL = renewed.Run(), long
-		require.Equal(c.t, wire.Granted, c.send(kept).Outcome)
-		raw.Restart(true)
-		if c.answered(c.look("kept")).Outcome == wire.Granted {
-			return // it can't keep its data
-		}
-		lower := set
-		lower.Version--
-		ctx, cancel := c.clock.WithTimeout(c.t.Context(), patience)
-		defer cancel()
-		_, err := c.inst.Probe(ctx, wire.Known{Set: lower})
-		require.ErrorIs(c.t, err, wire.ErrSetMismatch, "a restart that keeps the data keeps the set")
-		after := c.probe(wire.Known{Set: set})
-		require.NotEqual(c.t, renewed.Mark, after.Mark)
-		require.Equal(c.t, set.String(), after.Mark.Set())
-	}
+	return s
 }
 
 func checkRestart(c *check) {
@@ -225,6 +163,17 @@ func checkRestart(c *check) {
 		require.LessOrEqual(c.t, after.Served, c.clock.Since(restarted)+grain, "the mark is of the old run")
 	}
 	require.False(c.t, after.Vouched, "a server that has lost its data is vouched for")
+
+	c.granted(c.bare("kept", "v"))
+	set := wire.Set{Name: "kept", Version: 2, N: 5, Q: 3, MaxTTL: time.Minute}
+	marked := c.probe(wire.Known{Set: set}).Mark
+	raw.Restart(true)
+	if marked == "" || c.answered(c.look("kept")).Outcome == wire.Granted {
+		return // it can't keep its data
+	}
+	again := c.probe(wire.Known{})
+	require.NotEqual(c.t, marked, again.Mark)
+	require.Equal(c.t, set.String(), again.Mark.Set(), "a restart that keeps the data keeps the set")
 }
 
 // answered sends a request until it is answered, because connections to the old run fail

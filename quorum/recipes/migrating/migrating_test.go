@@ -166,16 +166,13 @@ var _, _ = etcdMutexBefore, etcdElectionBefore
 func TestRedissonAfterInAnOutage(t *testing.T) {
 	for _, down := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			var all []wire.Instance
-			for _, name := range []string{"A", "B", "C"} {
-				s := quorumtest.NewServer(name, nil)
-				s.SetIdentity(func(id *wire.Identity) { id.Vouched = true })
+			all := quorumtest.NewServers(3)
+			for _, s := range all {
 				if s.Put("orders/42", "another process", wire.NoExpiry); down {
 					s.Kill()
 				}
-				all = append(all, s)
 			}
-			locks, err := quorum.New(quorum.Config{}, all...)
+			locks, err := quorum.New(quorum.Config{}, all.Instances()...)
 			require.NoError(t, err)
 			defer func() { assert.NoError(t, locks.Close(context.Background())) }()
 			before := shipped.Load()

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -120,98 +122,135 @@ func TestClientsSayIt(t *testing.T) {
 	}
 }
 
-// boxClients is the table of the clients: what they say, what broke, and what didn't.
+// boxClients is the table of the clients: what they say, and what broke. Where the lock of the Redis document breaks,
+// too, the fault alone is named.
 func boxClients([]string) (string, error) {
 	clients, err := recordedClients()
 	if err != nil {
 		return "", err
 	}
+	references, err := readRecorded[[]box.Reference]("../simulation/box/reference.json")
+	if err != nil {
+		return "", err
+	}
+	var limits []string
 	var rows [][]string
+	admitted := map[string]bool{}
 	for _, c := range clients {
+		reference := references[slices.IndexFunc(references, func(r box.Reference) bool { return (r.Count == 1) == (c.Count == 1) })]
+		if limits == nil {
+			limits = slices.DeleteFunc(box.Faults(), func(fault string) bool { return len(reference.Faults[fault]) == 0 })
+		}
 		says := fmt.Sprintf("\u201c%s\u201d", c.Says)
 		for _, a := range c.Admits {
+			if admitted[a.Says] {
+				says += fmt.Sprintf(" %s, as above.", a.Of)
+				continue
+			}
+			admitted[a.Says] = true
 			says += fmt.Sprintf(" %s: \u201c%s\u201d", a.Of, a.Says)
 		}
 		source := "`" + filepath.Base(c.File) + "`"
 		if strings.HasPrefix(c.File, "http") {
 			source = "[the document](" + c.File + ")"
 		}
-		broke, held := boxResults(c.Report)
-		rows = append(rows, []string{strings.Join(strings.Fields(c.Name+" "+c.Version), " "), says + " " + source, broke, held})
+		shown, own := boxResults(c.Report, reference)
+		if slices.Equal(shown, limits) {
+			shown = []string{"all"}
+		}
+		plays := 0
+		for _, t := range c.Tallies {
+			plays += t.Plays
+			if t.Refused > 0 {
+				own = append(own, fmt.Sprintf("late writes refused by token: %s", t.Fault))
+			}
+		}
+		rows = append(rows, []string{strings.Join(strings.Fields(c.Name+" "+c.Version), " "), says + " " + source, strings.Join(shown, ", "), strings.Join(own, "; "), strconv.Itoa(plays)})
 	}
-	return table("client | in its own words | broken, in how many plays | nothing broke", rows), nil
+	return table("client | in its own words | limits, of "+strings.Join(limits, ", ")+" | its own findings | plays", rows), nil
 }
 
-// boxResults lists the faults that broke something, the worst first, and those that didn't.
-func boxResults(r box.Report) (broke, held string) {
-	var bad, good []string
-	plays := 0
+// boxResults lists the faults under which a client shows what the reference shows, and its other findings with
+// theirs. What didn't come again is left out.
+func boxResults(r box.Report, reference box.Reference) (limits, own []string) {
+	under := map[box.Kind][]string{}
 	for _, t := range r.Tallies {
-		if len(t.Kinds) == 0 {
-			good = append(good, t.Fault)
-			plays += t.Plays
+		for _, k := range t.Kinds {
+			fault := t.By(k)
+			list := under[k.Kind]
+			switch {
+			case k.Again > 0 && k.Repeated == 0 || slices.Contains(list, fault):
+			case !slices.Contains(reference.Faults[fault], k.Kind):
+				under[k.Kind] = append(list, fault)
+			case !slices.Contains(limits, fault):
+				limits = append(limits, fault)
+			}
+		}
+	}
+	inOrder := func(a, b string) int { return slices.Index(box.Faults(), a) - slices.Index(box.Faults(), b) }
+	slices.SortFunc(limits, inOrder)
+	kinds := map[string][]string{} // by their faults
+	var faults []string
+	for _, kind := range box.Kinds() {
+		if len(under[kind]) == 0 {
 			continue
 		}
-		var kinds []string
-		for _, k := range t.Kinds {
-			kind := string(k.Kind)
-			switch by := t.By(k); {
-			case by == "none" && t.Fault != by:
-				kind += " (also without it)"
-			case by != t.Fault:
-				kind += " (by " + by + ")"
-			case k.Again > 0 && k.Repeated == 0:
-				kind += " (not again)"
-			}
-			kinds = append(kinds, kind)
+		slices.SortFunc(under[kind], inOrder)
+		key := strings.Join(under[kind], ", ")
+		if kinds[key] == nil {
+			faults = append(faults, key)
 		}
-		bad = append(bad, fmt.Sprintf("**%s** %s: %d of %d", t.Fault, strings.Join(kinds, ", "), t.Broke, t.Plays))
+		kinds[key] = append(kinds[key], string(kind))
 	}
-	for _, t := range r.Tallies {
-		if t.Refused > 0 {
-			bad = append(bad, fmt.Sprintf("late writes refused by token in %d of %d plays with **%s**", t.Refused, t.Plays, t.Fault))
-		}
+	for _, key := range faults {
+		own = append(own, strings.Join(kinds[key], ", ")+": "+key)
 	}
-	if len(good) > 0 {
-		held = fmt.Sprintf("%s: %d plays", strings.Join(good, ", "), plays)
-	}
-	return strings.Join(bad, "; "), held
+	return limits, own
 }
 
-// boxSchedules has the shortest schedule for each finding that came again. A client's findings with the
-// same one share a row.
+// boxSchedules has a row for the worst finding under each fault, and one for each other finding: each in the shortest
+// schedule that showed it again.
 func boxSchedules([]string) (string, error) {
 	clients, err := recordedClients()
 	if err != nil {
 		return "", err
 	}
 	var rows [][]string
-	places := map[string]int{} // of the rows
-	for _, fault := range box.Faults() {
-		for _, kind := range box.Kinds() {
-			client, best := recordedClient{}, box.Broken{}
-			for _, c := range clients {
-				for _, t := range c.Tallies {
-					for _, k := range t.Kinds {
-						shorter := best.Kind == "" || len(k.Shown.Schedule) < len(best.Shown.Schedule)
-						if t.Fault == fault && t.By(k) == fault && k.Kind == kind && k.Repeated > 0 && shorter {
-							client, best = c, k
-						}
+	seen := map[box.Kind]bool{}
+	// show adds a row for a finding under one of the faults, and reports whether there is one.
+	show := func(kind box.Kind, faults ...string) bool {
+		fault, name, best := "", "", box.Broken{}
+		for _, c := range clients {
+			for _, t := range c.Tallies {
+				for _, k := range t.Kinds {
+					shorter := name == "" || len(k.Shown.Schedule) < len(best.Shown.Schedule)
+					if k.Kind == kind && slices.Contains(faults, t.Fault) && t.By(k) == t.Fault && k.Repeated > 0 && shorter {
+						fault, name, best = t.Fault, c.Name, k
 					}
 				}
 			}
-			var steps []string
-			for _, step := range best.Shown.Schedule {
-				steps = append(steps, step.String())
+		}
+		if name == "" {
+			return false
+		}
+		var found, steps []string
+		for _, f := range best.Shown.Findings {
+			if !slices.Contains(found, string(f.Kind)) {
+				found, seen[f.Kind] = append(found, string(f.Kind)), true
 			}
-			schedule := strings.Join(steps, "; ")
-			row := fault + client.Record + schedule
-			if at, ok := places[row]; ok {
-				rows[at][1] += ", " + string(kind)
-			} else if best.Kind != "" {
-				places[row] = len(rows)
-				rows = append(rows, []string{fault, string(kind), schedule, fmt.Sprintf("%s, %d of %d", client.Name, best.Repeated, best.Again)})
-			}
+		}
+		for _, step := range best.Shown.Schedule {
+			steps = append(steps, step.String())
+		}
+		rows = append(rows, []string{fault, strings.Join(found, ", "), strings.Join(steps, "; "), fmt.Sprintf("%s, %d of %d", name, best.Repeated, best.Again)})
+		return true
+	}
+	for _, fault := range box.Faults() {
+		slices.IndexFunc(box.Kinds(), func(kind box.Kind) bool { return show(kind, fault) })
+	}
+	for _, kind := range box.Kinds() {
+		if !seen[kind] {
+			show(kind, box.Faults()...)
 		}
 	}
 	return table("fault | finding | shortest schedule | of, and again in", rows), nil

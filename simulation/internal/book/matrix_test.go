@@ -27,7 +27,7 @@ import (
 
 func init() {
 	for name, generate := range map[string]func(recording, []string) (string, error){
-		"matrix": matrixTable, "overvalued": overvalued, "faults": faultTable, "harm": harmOf, "abstract": abstract,
+		"matrix": matrixTable, "overvalued": overvalued, "faults": faultTable, "harm": harmOf, "abstract": abstract, "cite": cite,
 	} {
 		generators[name] = func(words []string) (string, error) {
 			r, err := recorded()
@@ -246,6 +246,11 @@ func harmOf(r recording, words []string) (string, error) {
 	held := len(r.Matrix.Faults) - len(words[1:]) - len(others)
 	return fmt.Sprintf("%s\nEach figure is a percentage of %d runs. %s caused harm,\ntoo; %d other faults harmed none of the four.",
 		byFault(r, words, func(c report.Cell) int { return c.Violated }), r.Seeds, strings.Join(others, ", "), held), nil
+}
+
+// cite is how the page with the abstract is cited.
+func cite(r recording, _ []string) (string, error) {
+	return fmt.Sprintf("> The authors of Redlock for Go: *Evidence*, %s, github.com/redquorum/redlock, docs/evidence.md at commit\n> (the output of `git rev-parse --short HEAD`).", r.Recorded), nil
 }
 
 // abstract is what was run, how often it broke and how often it didn't, for readers of nothing else.

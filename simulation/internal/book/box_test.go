@@ -122,6 +122,11 @@ func TestClientsSayIt(t *testing.T) {
 	}
 }
 
+// boxReferences are what the lock of the Redis document shows: first on one server, then on several.
+func boxReferences() ([]box.Reference, error) {
+	return readRecorded[[]box.Reference]("../simulation/box/reference.json")
+}
+
 // boxClients is the table of the clients: what they say, and what broke. Where the lock of the Redis document breaks,
 // too, the fault alone is named.
 func boxClients([]string) (string, error) {
@@ -129,18 +134,14 @@ func boxClients([]string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	references, err := readRecorded[[]box.Reference]("../simulation/box/reference.json")
+	references, err := boxReferences()
 	if err != nil {
 		return "", err
 	}
-	var limits []string
+	limits := slices.DeleteFunc(box.Faults(), func(fault string) bool { return len(references[1].Faults[fault]) == 0 })
 	var rows [][]string
 	admitted := map[string]bool{}
 	for _, c := range clients {
-		reference := references[slices.IndexFunc(references, func(r box.Reference) bool { return (r.Count == 1) == (c.Count == 1) })]
-		if limits == nil {
-			limits = slices.DeleteFunc(box.Faults(), func(fault string) bool { return len(reference.Faults[fault]) == 0 })
-		}
 		says := fmt.Sprintf("\u201c%s\u201d", c.Says)
 		for _, a := range c.Admits {
 			if admitted[a.Says] {
@@ -154,7 +155,7 @@ func boxClients([]string) (string, error) {
 		if strings.HasPrefix(c.File, "http") {
 			source = "[the document](" + c.File + ")"
 		}
-		shown, own := boxResults(c.Report, reference)
+		shown, own := boxResults(c.Report, references)
 		if slices.Equal(shown, limits) {
 			shown = []string{"all"}
 		}
@@ -170,9 +171,14 @@ func boxClients([]string) (string, error) {
 	return table("client | in its own words | limits, of "+strings.Join(limits, ", ")+" | its own findings | plays", rows), nil
 }
 
-// boxResults lists the faults under which a client shows what the reference shows, and its other findings with
+// boxOwn reports whether a finding is the client's own: the lock of the Redis document doesn't show it.
+func boxOwn(r box.Report, references []box.Reference, fault string, kind box.Kind) bool {
+	return !slices.Contains(references[min(r.Count-1, 1)].Faults[fault], kind)
+}
+
+// boxResults lists the faults under which a client shows what the Redis document's lock shows, and its own findings with
 // theirs. What didn't come again is left out.
-func boxResults(r box.Report, reference box.Reference) (limits, own []string) {
+func boxResults(r box.Report, references []box.Reference) (limits, own []string) {
 	under := map[box.Kind][]string{}
 	for _, t := range r.Tallies {
 		for _, k := range t.Kinds {
@@ -180,7 +186,7 @@ func boxResults(r box.Report, reference box.Reference) (limits, own []string) {
 			list := under[k.Kind]
 			switch {
 			case k.Again > 0 && k.Repeated == 0 || slices.Contains(list, fault):
-			case !slices.Contains(reference.Faults[fault], k.Kind):
+			case boxOwn(r, references, fault, k.Kind):
 				under[k.Kind] = append(list, fault)
 			case !slices.Contains(limits, fault):
 				limits = append(limits, fault)
@@ -208,52 +214,44 @@ func boxResults(r box.Report, reference box.Reference) (limits, own []string) {
 	return limits, own
 }
 
-// boxSchedules has a row for the worst finding under each fault, and one for each other finding: each in the shortest
-// schedule that showed it again.
+// boxSchedules has each kind of finding that some client shows on its own account, in the shortest schedule that showed
+// it again. Kinds with the same schedule share a row.
 func boxSchedules([]string) (string, error) {
 	clients, err := recordedClients()
 	if err != nil {
 		return "", err
 	}
+	references, err := boxReferences()
+	if err != nil {
+		return "", err
+	}
 	var rows [][]string
-	seen := map[box.Kind]bool{}
-	// show adds a row for a finding under one of the faults, and reports whether there is one.
-	show := func(kind box.Kind, faults ...string) bool {
-		fault, name, best := "", "", box.Broken{}
+	places := map[string]int{} // of the rows
+	for _, kind := range box.Kinds() {
+		client, best := "", box.Broken{}
 		for _, c := range clients {
 			for _, t := range c.Tallies {
 				for _, k := range t.Kinds {
-					shorter := name == "" || len(k.Shown.Schedule) < len(best.Shown.Schedule)
-					if k.Kind == kind && slices.Contains(faults, t.Fault) && t.By(k) == t.Fault && k.Repeated > 0 && shorter {
-						fault, name, best = t.Fault, c.Name, k
+					shorter := client == "" || len(k.Shown.Schedule) < len(best.Shown.Schedule)
+					if k.Kind == kind && boxOwn(c.Report, references, t.By(k), kind) && k.Repeated > 0 && shorter {
+						client, best = c.Name, k
 					}
 				}
 			}
 		}
-		if name == "" {
-			return false
-		}
-		var found, steps []string
-		for _, f := range best.Shown.Findings {
-			if !slices.Contains(found, string(f.Kind)) {
-				found, seen[f.Kind] = append(found, string(f.Kind)), true
-			}
-		}
+		var steps []string
 		for _, step := range best.Shown.Schedule {
 			steps = append(steps, step.String())
 		}
-		rows = append(rows, []string{fault, strings.Join(found, ", "), strings.Join(steps, "; "), fmt.Sprintf("%s, %d of %d", name, best.Repeated, best.Again)})
-		return true
-	}
-	for _, fault := range box.Faults() {
-		slices.IndexFunc(box.Kinds(), func(kind box.Kind) bool { return show(kind, fault) })
-	}
-	for _, kind := range box.Kinds() {
-		if !seen[kind] {
-			show(kind, box.Faults()...)
+		schedule := strings.Join(steps, "; ")
+		if at, ok := places[client+schedule]; ok {
+			rows[at][0] += ", " + string(kind)
+		} else if client != "" {
+			places[client+schedule] = len(rows)
+			rows = append(rows, []string{string(kind), schedule, fmt.Sprintf("%s, %d of %d", client, best.Repeated, best.Again)})
 		}
 	}
-	return table("fault | finding | shortest schedule | of, and again in", rows), nil
+	return table("finding | shortest schedule | of, and again in", rows), nil
 }
 
 // boxReport is the command that shows a finding again, by the recording's name, the fault and the

@@ -140,16 +140,18 @@ func boxClients([]string) (string, error) {
 	}
 	limits := slices.DeleteFunc(box.Faults(), func(fault string) bool { return len(references[1].Faults[fault]) == 0 })
 	var rows [][]string
-	admitted := map[string]bool{}
+	quoted := map[string]bool{}
+	quote := func(text string) string {
+		if quoted[text] {
+			return "as above"
+		}
+		quoted[text] = true
+		return "\u201c" + text + "\u201d"
+	}
 	for _, c := range clients {
-		says := fmt.Sprintf("\u201c%s\u201d", c.Says)
+		says := quote(c.Says)
 		for _, a := range c.Admits {
-			if admitted[a.Says] {
-				says += fmt.Sprintf(" %s, as above.", a.Of)
-				continue
-			}
-			admitted[a.Says] = true
-			says += fmt.Sprintf(" %s: \u201c%s\u201d", a.Of, a.Says)
+			says += fmt.Sprintf(" %s: %s", a.Of, quote(a.Says))
 		}
 		source := "`" + filepath.Base(c.File) + "`"
 		if strings.HasPrefix(c.File, "http") {

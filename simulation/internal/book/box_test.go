@@ -151,7 +151,7 @@ func boxClients([]string) (string, error) {
 	for _, c := range clients {
 		says := quote(c.Says)
 		for _, a := range c.Admits {
-			says += fmt.Sprintf(" %s: %s", a.Of, quote(a.Says))
+			says += fmt.Sprintf("; %s: %s", strings.ToLower(a.Of), quote(a.Says))
 		}
 		source := "`" + filepath.Base(c.File) + "`"
 		if strings.HasPrefix(c.File, "http") {

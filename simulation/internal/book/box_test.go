@@ -181,38 +181,39 @@ func boxOwn(r box.Report, references []box.Reference, fault string, kind box.Kin
 // boxResults lists the faults under which a client shows what the Redis document's lock shows, and its own findings with
 // theirs. What didn't come again is left out.
 func boxResults(r box.Report, references []box.Reference) (limits, own []string) {
-	under := map[box.Kind][]string{}
+	type finding struct {
+		fault string
+		kind  box.Kind
+	}
+	found := map[finding]bool{}
 	for _, t := range r.Tallies {
 		for _, k := range t.Kinds {
-			fault := t.By(k)
-			list := under[k.Kind]
+			if k.Again == 0 || k.Repeated > 0 {
+				found[finding{t.By(k), k.Kind}] = true
+			}
+		}
+	}
+	places := map[string]int{} // of the own ones, by their faults
+	for _, kind := range box.Kinds() {
+		var faults []string
+		for _, fault := range box.Faults() {
 			switch {
-			case k.Again > 0 && k.Repeated == 0 || slices.Contains(list, fault):
-			case boxOwn(r, references, fault, k.Kind):
-				under[k.Kind] = append(list, fault)
+			case !found[finding{fault, kind}]:
+			case boxOwn(r, references, fault, kind):
+				faults = append(faults, fault)
 			case !slices.Contains(limits, fault):
 				limits = append(limits, fault)
 			}
 		}
-	}
-	inOrder := func(a, b string) int { return slices.Index(box.Faults(), a) - slices.Index(box.Faults(), b) }
-	slices.SortFunc(limits, inOrder)
-	kinds := map[string][]string{} // by their faults
-	var faults []string
-	for _, kind := range box.Kinds() {
-		if len(under[kind]) == 0 {
-			continue
+		list := strings.Join(faults, ", ")
+		if at, ok := places[list]; ok {
+			own[at] = strings.Replace(own[at], ":", ", "+string(kind)+":", 1)
+		} else if list != "" {
+			places[list] = len(own)
+			own = append(own, string(kind)+": "+list)
 		}
-		slices.SortFunc(under[kind], inOrder)
-		key := strings.Join(under[kind], ", ")
-		if kinds[key] == nil {
-			faults = append(faults, key)
-		}
-		kinds[key] = append(kinds[key], string(kind))
 	}
-	for _, key := range faults {
-		own = append(own, strings.Join(kinds[key], ", ")+": "+key)
-	}
+	slices.SortFunc(limits, func(a, b string) int { return slices.Index(box.Faults(), a) - slices.Index(box.Faults(), b) })
 	return limits, own
 }
 

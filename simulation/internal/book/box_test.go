@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -120,101 +122,139 @@ func TestClientsSayIt(t *testing.T) {
 	}
 }
 
-// boxClients is the table of the clients: what they say, what broke, and what didn't.
+// boxReferences are what the lock of the Redis document shows: first on one server, then on several.
+func boxReferences() ([]box.Reference, error) {
+	return readRecorded[[]box.Reference]("../simulation/box/reference.json")
+}
+
+// boxClients is the table of the clients: what they say, and what broke. Where the lock of the Redis document breaks,
+// too, the fault alone is named.
 func boxClients([]string) (string, error) {
 	clients, err := recordedClients()
 	if err != nil {
 		return "", err
 	}
+	references, err := boxReferences()
+	if err != nil {
+		return "", err
+	}
+	limits := slices.DeleteFunc(box.Faults(), func(fault string) bool { return len(references[1].Faults[fault]) == 0 })
 	var rows [][]string
+	quoted := map[string]bool{}
+	quote := func(text string) string {
+		if quoted[text] {
+			return "as above"
+		}
+		quoted[text] = true
+		return "\u201c" + text + "\u201d"
+	}
 	for _, c := range clients {
-		says := fmt.Sprintf("\u201c%s\u201d", c.Says)
+		says := quote(c.Says)
 		for _, a := range c.Admits {
-			says += fmt.Sprintf(" %s: \u201c%s\u201d", a.Of, a.Says)
+			says += fmt.Sprintf("; %s: %s", strings.ToLower(a.Of), quote(a.Says))
 		}
 		source := "`" + filepath.Base(c.File) + "`"
 		if strings.HasPrefix(c.File, "http") {
 			source = "[the document](" + c.File + ")"
 		}
-		broke, held := boxResults(c.Report)
-		rows = append(rows, []string{strings.Join(strings.Fields(c.Name+" "+c.Version), " "), says + " " + source, broke, held})
-	}
-	return table("client | in its own words | broken, in how many plays | nothing broke", rows), nil
-}
-
-// boxResults lists the faults that broke something, the worst first, and those that didn't.
-func boxResults(r box.Report) (broke, held string) {
-	var bad, good []string
-	plays := 0
-	for _, t := range r.Tallies {
-		if len(t.Kinds) == 0 {
-			good = append(good, t.Fault)
+		shown, own := boxResults(c.Report, references)
+		if slices.Equal(shown, limits) {
+			shown = []string{"all"}
+		}
+		plays := 0
+		for _, t := range c.Tallies {
 			plays += t.Plays
-			continue
-		}
-		var kinds []string
-		for _, k := range t.Kinds {
-			kind := string(k.Kind)
-			switch by := t.By(k); {
-			case by == "none" && t.Fault != by:
-				kind += " (also without it)"
-			case by != t.Fault:
-				kind += " (by " + by + ")"
-			case k.Again > 0 && k.Repeated == 0:
-				kind += " (not again)"
+			if t.Refused > 0 {
+				own = append(own, fmt.Sprintf("late writes refused by token: %s", t.Fault))
 			}
-			kinds = append(kinds, kind)
 		}
-		bad = append(bad, fmt.Sprintf("**%s** %s: %d of %d", t.Fault, strings.Join(kinds, ", "), t.Broke, t.Plays))
+		rows = append(rows, []string{strings.Join(strings.Fields(c.Name+" "+c.Version), " "), says + " " + source, strings.Join(shown, ", "), strings.Join(own, "; "), strconv.Itoa(plays)})
 	}
-	for _, t := range r.Tallies {
-		if t.Refused > 0 {
-			bad = append(bad, fmt.Sprintf("late writes refused by token in %d of %d plays with **%s**", t.Refused, t.Plays, t.Fault))
-		}
-	}
-	if len(good) > 0 {
-		held = fmt.Sprintf("%s: %d plays", strings.Join(good, ", "), plays)
-	}
-	return strings.Join(bad, "; "), held
+	return table("client | in its own words | limits, of "+strings.Join(limits, ", ")+" | its own findings | plays", rows), nil
 }
 
-// boxSchedules has the shortest schedule for each finding that came again. A client's findings with the
-// same one share a row.
+// boxOwn reports whether a finding is the client's own: the lock of the Redis document doesn't show it.
+func boxOwn(r box.Report, references []box.Reference, fault string, kind box.Kind) bool {
+	return !slices.Contains(references[min(r.Count-1, 1)].Faults[fault], kind)
+}
+
+// boxResults lists the faults under which a client shows what the Redis document's lock shows, and its own findings with
+// theirs. What didn't come again is left out.
+func boxResults(r box.Report, references []box.Reference) (limits, own []string) {
+	type finding struct {
+		fault string
+		kind  box.Kind
+	}
+	found := map[finding]bool{}
+	for _, t := range r.Tallies {
+		for _, k := range t.Kinds {
+			if k.Again == 0 || k.Repeated > 0 {
+				found[finding{t.By(k), k.Kind}] = true
+			}
+		}
+	}
+	places := map[string]int{} // of the own ones, by their faults
+	for _, kind := range box.Kinds() {
+		var faults []string
+		for _, fault := range box.Faults() {
+			switch {
+			case !found[finding{fault, kind}]:
+			case boxOwn(r, references, fault, kind):
+				faults = append(faults, fault)
+			case !slices.Contains(limits, fault):
+				limits = append(limits, fault)
+			}
+		}
+		list := strings.Join(faults, ", ")
+		if at, ok := places[list]; ok {
+			own[at] = strings.Replace(own[at], ":", ", "+string(kind)+":", 1)
+		} else if list != "" {
+			places[list] = len(own)
+			own = append(own, string(kind)+": "+list)
+		}
+	}
+	slices.SortFunc(limits, func(a, b string) int { return slices.Index(box.Faults(), a) - slices.Index(box.Faults(), b) })
+	return limits, own
+}
+
+// boxSchedules has each kind of finding that some client shows on its own account, in the shortest schedule that showed
+// it again. Kinds with the same schedule share a row.
 func boxSchedules([]string) (string, error) {
 	clients, err := recordedClients()
 	if err != nil {
 		return "", err
 	}
+	references, err := boxReferences()
+	if err != nil {
+		return "", err
+	}
 	var rows [][]string
 	places := map[string]int{} // of the rows
-	for _, fault := range box.Faults() {
-		for _, kind := range box.Kinds() {
-			client, best := recordedClient{}, box.Broken{}
-			for _, c := range clients {
-				for _, t := range c.Tallies {
-					for _, k := range t.Kinds {
-						shorter := best.Kind == "" || len(k.Shown.Schedule) < len(best.Shown.Schedule)
-						if t.Fault == fault && t.By(k) == fault && k.Kind == kind && k.Repeated > 0 && shorter {
-							client, best = c, k
-						}
+	for _, kind := range box.Kinds() {
+		client, best := "", box.Broken{}
+		for _, c := range clients {
+			for _, t := range c.Tallies {
+				for _, k := range t.Kinds {
+					shorter := client == "" || len(k.Shown.Schedule) < len(best.Shown.Schedule)
+					if k.Kind == kind && boxOwn(c.Report, references, t.By(k), kind) && k.Repeated > 0 && shorter {
+						client, best = c.Name, k
 					}
 				}
 			}
-			var steps []string
-			for _, step := range best.Shown.Schedule {
-				steps = append(steps, step.String())
-			}
-			schedule := strings.Join(steps, "; ")
-			row := fault + client.Record + schedule
-			if at, ok := places[row]; ok {
-				rows[at][1] += ", " + string(kind)
-			} else if best.Kind != "" {
-				places[row] = len(rows)
-				rows = append(rows, []string{fault, string(kind), schedule, fmt.Sprintf("%s, %d of %d", client.Name, best.Repeated, best.Again)})
-			}
+		}
+		var steps []string
+		for _, step := range best.Shown.Schedule {
+			steps = append(steps, step.String())
+		}
+		schedule := strings.Join(steps, "; ")
+		if at, ok := places[client+schedule]; ok {
+			rows[at][0] += ", " + string(kind)
+		} else if client != "" {
+			places[client+schedule] = len(rows)
+			rows = append(rows, []string{string(kind), schedule, fmt.Sprintf("%s, %d of %d", client, best.Repeated, best.Again)})
 		}
 	}
-	return table("fault | finding | shortest schedule | of, and again in", rows), nil
+	return table("finding | shortest schedule | of, and again in", rows), nil
 }
 
 // boxReport is the command that shows a finding again, by the recording's name, the fault and the

@@ -2,10 +2,6 @@ package book_test
 
 import (
 	"fmt"
-	"go/doc/comment"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/designs"
@@ -15,7 +11,6 @@ import (
 func init() {
 	generators["scenario-list"] = func([]string) (string, error) { return scenarioList(), nil }
 	generators["design-list"] = func([]string) (string, error) { return designList(), nil }
-	generators["section"] = section
 }
 
 // shownDesigns are the columns of the list of scenarios.
@@ -70,22 +65,4 @@ func designList() string {
 		}
 	}
 	return b.String()
-}
-
-// section returns a section of a package's documentation, as a quotation: words are the package's folder and the
-// heading.
-func section(words []string) (string, error) {
-	text, err := os.ReadFile(filepath.Join("..", words[0], "doc.go"))
-	if err != nil {
-		return "", err
-	}
-	heading := strings.Join(words[1:], " ")
-	_, body, found := strings.Cut(string(text), "\n// # "+heading+"\n")
-	if !found {
-		return "", fmt.Errorf("%s/doc.go has no section %q", words[0], heading)
-	}
-	body, _, _ = strings.Cut(body, "\n// # ")
-	plain := regexp.MustCompile(`(?m)^// ?`).ReplaceAllString(body, "")
-	quoted := strings.TrimSpace(string((&comment.Printer{}).Markdown(new(comment.Parser).Parse(plain))))
-	return strings.ReplaceAll("> "+strings.ReplaceAll(quoted, "\n", "\n> "), "> \n", ">\n"), nil
 }

@@ -27,7 +27,7 @@ import (
 
 func init() {
 	for name, generate := range map[string]func(recording, []string) (string, error){
-		"matrix": matrixTable, "overvalued": overvalued, "faults": faultTable, "harm": harmOf, "abstract": abstract,
+		"matrix": matrixTable, "overvalued": overvalued, "faults": faultTable, "harm": harmOf, "abstract": abstract, "cite": cite,
 	} {
 		generators[name] = func(words []string) (string, error) {
 			r, err := recorded()
@@ -248,6 +248,11 @@ func harmOf(r recording, words []string) (string, error) {
 		byFault(r, words, func(c report.Cell) int { return c.Violated }), r.Seeds, strings.Join(others, ", "), held), nil
 }
 
+// cite is how the page with the abstract is cited.
+func cite(r recording, _ []string) (string, error) {
+	return fmt.Sprintf("> The authors of Redlock for Go: *Evidence*, %s, github.com/redquorum/redlock, docs/evidence.md at commit\n> (the output of `git rev-parse --short HEAD`).", r.Recorded), nil
+}
+
 // abstract is what was run, how often it broke and how often it didn't, for readers of nothing else.
 func abstract(r recording, _ []string) (string, error) {
 	live, err := recordedLive()
@@ -278,6 +283,17 @@ func abstract(r recording, _ []string) (string, error) {
 			runs += c.Runs
 		}
 	}
+	// others names the faults that harmed a design, but for those of the list.
+	others := func(design string) string {
+		var harmed []string
+		for _, f := range r.Matrix.Faults {
+			listed := []string{"restart-empty", "step-server", "pause", "all"}
+			if c := r.cell(design, f.Name); c.Violated > 0 && !slices.Contains(listed, f.Name) {
+				harmed = append(harmed, fmt.Sprintf("`%s` %.0f %%", f.Name, 100*c.Rate()))
+			}
+		}
+		return strings.Join(harmed, ", ")
+	}
 	return fmt.Sprintf(`Redlock as the Redis document has it, this library, and this library with a resource that checks tokens were played on
 five simulated servers, %d times for each of %d kinds of random fault. Runs with harm, with the 95 %% interval:
 
@@ -285,15 +301,20 @@ five simulated servers, %d times for each of %d kinds of random fault. Runs with
 - servers' clocks set: Redlock %s, this library %s
 - holders paused: Redlock %s, this library %s, with tokens %s
 
-Lost or late messages, cut links, hung servers and dead clients harmed none of them. Of %s runs with all designs,
-%s were expected to be harmless, and %d weren't. On %s, %d of %d plays of scenarios agreed.
+Lost or late messages, cut links, hung servers and dead clients harmed none of them. Other faults that harmed this
+library: %s;
+with tokens: %s.
+
+Of %s runs with all designs, %s were expected to be harmless, and %s were. On real servers (%s) %d of %d
+plays of scenarios ended as simulated.
 
 *Not shown:* rates in production, where faults are rarer; that the assumptions hold on your servers; networks of many
-machines; a test by others than the authors.
+machines; tests by anyone but the authors.
 
 Recorded on %s. The simulation is deterministic, so these are the runs of this page's commit.`,
 		r.Seeds, len(r.Matrix.Faults), rate("redlock", "restart-empty"), rate("default", "restart-empty"),
 		rate("redlock", "step-server"), rate("default", "step-server"),
 		rate("redlock", "pause"), rate("default", "pause"), rate("token-admit", "pause"),
-		timeline.Grouped(int64(runs)), timeline.Grouped(int64(r.SafeRuns)), r.SafeViolated, strings.Join(servers, ", "), agreed, played, r.Recorded), nil
+		others("default"), others("token-admit"),
+		timeline.Grouped(int64(runs)), timeline.Grouped(int64(r.SafeRuns)), timeline.Grouped(int64(r.SafeRuns-r.SafeViolated)), strings.Join(servers, ", "), agreed, played, r.Recorded), nil
 }

@@ -22,7 +22,7 @@ func replicated() []Design {
 			"one replica of two that is behind or down: nobody gets the lock (S8e); and what breaks setpx-cad on the master alone (S4, S7, S27)"),
 		waiting("wait-some", "+ WAIT for one of two replicas", 1, 2,
 			"Redisson since issue 2669 (checkLockSyncedSlaves), in place of its RedLock; the Redis command reference, WAIT, \"Consistency and WAIT\", says that it isn't enough",
-			"the replica that has it need not be the one that takes over (S8; redisson/redisson issue 5256)"),
+			"the replica that has it need not be the one that takes over (S8)"),
 		waiting("wait-late", "wait-one, with a lease that counts from after the WAIT", 1, 1,
 			"code that starts its clock when the lock call returns, as articles do; redisson/redisson issue 4211 measures WAITs of 20 to 300 ms",
 			"a replica that is slow to answer: the server forgets the key that much earlier than the holder believes (S8f)",

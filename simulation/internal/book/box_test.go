@@ -17,29 +17,20 @@ import (
 
 func init() {
 	generators["box-kinds"] = boxKinds
-	generators["box-faults"] = boxFaults
 	generators["box-words"] = boxWords
 	generators["box-clients"] = boxClients
 	generators["box-schedules"] = boxSchedules
 	generators["box-report"] = boxReport
 }
 
-// boxKinds is a table of the kinds.
+// boxKinds is a table of the kinds. The page that box writes says for each fault when it has struck, and for each kind
+// which plays could have shown it.
 func boxKinds([]string) (string, error) {
 	var rows [][]string
 	for _, kind := range box.Kinds() {
-		rows = append(rows, []string{string(kind), kind.Means(), kind.Could()})
+		rows = append(rows, []string{string(kind), kind.Means()})
 	}
-	return table("finding | what it means | it could have been found if", rows), nil
-}
-
-// boxFaults is a table of the faults, and when they have struck.
-func boxFaults([]string) (string, error) {
-	var rows [][]string
-	for _, fault := range box.Faults() {
-		rows = append(rows, []string{fault, box.Strikes(fault)})
-	}
-	return table("fault | it has struck if", rows), nil
+	return table("finding | what it means", rows), nil
 }
 
 // stepConstant is the constant of a word of a schedule, whose comment says what it means.

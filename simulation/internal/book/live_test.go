@@ -15,7 +15,6 @@ import (
 
 func init() {
 	generators["live"] = func([]string) (string, error) { return liveTable() }
-	generators["unplayed"] = func([]string) (string, error) { return unplayed(), nil }
 }
 
 // liveFile has the latest outcomes of the scenarios on real servers:
@@ -86,19 +85,4 @@ func liveTable() (string, error) {
 		out = append(out, []string{s[0], s[1], strings.Join(rows[s], ", ")})
 	}
 	return table("scenario | what is done for real | designs", out), nil
-}
-
-// unplayed is a table of the scenarios without a live form, by the reason.
-func unplayed() string {
-	var rows [][]string
-	for _, s := range scenarios.All() {
-		switch i := slices.IndexFunc(rows, func(row []string) bool { return row[1] == s.Unplayed }); {
-		case s.Unplayed == "":
-		case i >= 0:
-			rows[i][0] += ", " + s.ID
-		default:
-			rows = append(rows, []string{s.ID, s.Unplayed})
-		}
-	}
-	return table("scenarios | why not", rows)
 }

@@ -74,7 +74,6 @@ var benchColumns = map[string][]benchColumn{
 	"throughput": {
 		{"workers", "%.0f", []string{"workers"}}, {"contender", "%s", []string{"contender"}}, {"cycles/s", "%.0f", []string{"cycles_per_second"}},
 		{"× redsync", "%.2f (%.2f to %.2f)", []string{"ratio", "ratio_low", "ratio_high"}}, {"p50 µs", "%.0f", []string{"p50_us"}}, {"p99 µs", "%.0f", []string{"p99_us"}},
-		{"client's, servers' CPU, µs/cycle", "%.1f, %.1f", []string{"client_cpu_us_per_cycle", "server_cpu_us_per_cycle"}},
 	},
 	"sick": {
 		{"one of five is", "%s", []string{"state"}}, {"contender", "%s", []string{"contender"}}, {"p50 ms", "%.2f", []string{"p50_ms"}},
@@ -103,7 +102,7 @@ func (c benchColumn) cell(row map[string]any) (string, error) {
 		}
 		values = append(values, row[name])
 	}
-	return fmt.Sprintf(c.format, values...), nil
+	return strings.TrimSuffix(fmt.Sprintf(c.format, values...), " (1.00 to 1.00)"), nil // what ratios are to
 }
 
 // benchTable is the table of a part: words are the part and, if not all rows are shown, the numbers of workers that

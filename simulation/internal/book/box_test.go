@@ -28,8 +28,7 @@ func init() {
 	}
 }
 
-// boxKinds is a table of the kinds. The page that box writes says for each fault when it has struck, and for each kind
-// which plays could have shown it.
+// boxKinds is a table of the kinds.
 func boxKinds([]string) (string, error) {
 	var rows [][]string
 	for _, kind := range box.Kinds() {

@@ -1,6 +1,7 @@
 package book_test
 
 import (
+	"cmp"
 	"fmt"
 	"go/doc/comment"
 	"os"
@@ -26,14 +27,14 @@ var shownDesigns = []string{"setpx-cad", "redlock", "default", "token-admit"}
 // severity are the kinds of violations in scenarios, the worst first.
 var severity = []record.ViolationKind{record.LostUpdate, record.StaleWrite, record.TokenOrder, record.TwoHolders, record.Overvalued, record.NoProgress}
 
-// worst is how a scenario ends with a design, with the worst violation alone.
+// worst is how a scenario ends with a design, with the worst violation alone; "" if nothing is violated.
 func worst(s scenarios.Scenario, d designs.Design) string {
 	v := s.Verdicts[d.Name]
 	if i := slices.IndexFunc(severity, func(k record.ViolationKind) bool { return slices.Contains(v.Kinds, k) }); i >= 0 {
 		v.Kinds = severity[i : i+1]
 	}
 	s.Verdicts = map[string]scenarios.Verdict{d.Name: v}
-	return holds(s, d)
+	return strings.TrimPrefix(strings.TrimPrefix(holds(s, d), "holds"), ": ")
 }
 
 // scenarioList has a row for each scenario. Its verdicts are those that the tests of the package
@@ -43,7 +44,7 @@ func scenarioList() string {
 	for _, s := range scenarios.All() {
 		row := []string{fmt.Sprintf(`<a id="%s"></a>%s`, strings.ToLower(s.ID), s.ID), s.Title}
 		for _, name := range shownDesigns {
-			cell := ""
+			cell := "–"
 			if _, known := s.Verdicts[name]; known {
 				cell = worst(s, designs.Design{Name: name})
 			}
@@ -51,7 +52,7 @@ func scenarioList() string {
 		}
 		var own []string
 		for _, d := range s.Variants {
-			own = append(own, fmt.Sprintf("`%s`: %s", d.Name, worst(s, d)))
+			own = append(own, fmt.Sprintf("`%s`: %s", d.Name, cmp.Or(worst(s, d), "holds")))
 		}
 		rows = append(rows, append(row, strings.Join(own, "<br>")))
 	}

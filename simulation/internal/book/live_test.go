@@ -1,6 +1,7 @@
 package book_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -54,35 +55,23 @@ func TestRecordedLiveRunIsFresh(t *testing.T) {
 	}
 }
 
+// liveTable has a row for each play, and how it ended if that isn't what its scenario says of the designs.
 func liveTable() (string, error) {
 	r, err := recordedLive()
 	if err != nil {
 		return "", err
 	}
-	type story [2]string
-	var stories []story
-	rows := map[story][]string{}
+	var rows [][]string
 	for _, l := range r.Lines {
-		if l.Skipped != "" {
+		name := strings.TrimSpace(l.Scenario + " " + l.Form)
+		if l.Skipped != "" || len(rows) > 0 && rows[len(rows)-1][0] == name {
 			continue
 		}
-		s := story{strings.TrimSpace(l.Scenario + " " + l.Form), l.Fault}
-		if rows[s] == nil {
-			stories = append(stories, s)
+		row := []string{name, l.Fault}
+		if l.Form != "" { // in an environment that isn't the scenario's
+			row[1] += fmt.Sprintf(". `%s`: **%v**", l.Design, scenarios.Verdict{Kinds: l.Seen})
 		}
-		cell := "`" + l.Design + "`"
-		if l.Form != "" {
-			var seen []string // in an environment that isn't the scenario's
-			for _, kind := range l.Seen {
-				seen = append(seen, string(kind))
-			}
-			cell += ": **" + strings.Join(seen, ", ") + "**"
-		}
-		rows[s] = append(rows[s], cell)
+		rows = append(rows, row)
 	}
-	var out [][]string
-	for _, s := range stories {
-		out = append(out, []string{s[0], s[1], strings.Join(rows[s], ", ")})
-	}
-	return table("scenario | what is done for real | designs", out), nil
+	return table("scenario | what is done for real", rows), nil
 }

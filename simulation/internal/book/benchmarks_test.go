@@ -73,7 +73,7 @@ type benchColumn struct {
 var benchColumns = map[string][]benchColumn{
 	"throughput": {
 		{"workers", "%.0f", []string{"workers"}}, {"contender", "%s", []string{"contender"}}, {"cycles/s", "%.0f", []string{"cycles_per_second"}},
-		{"× redsync", "%.2f (%.2f to %.2f)", []string{"ratio", "ratio_low", "ratio_high"}}, {"p99 µs", "%.0f", []string{"p99_us"}},
+		{"× redsync", "%.2f (%.2f to %.2f)", []string{"ratio", "ratio_low", "ratio_high"}}, {"p50 µs", "%.0f", []string{"p50_us"}}, {"p99 µs", "%.0f", []string{"p99_us"}},
 	},
 	"sick": {
 		{"one of five is", "%s", []string{"state"}}, {"contender", "%s", []string{"contender"}}, {"p50 ms", "%.2f", []string{"p50_ms"}},

@@ -19,7 +19,7 @@ func replicated() []Design {
 			"a replica that is behind or down: nobody gets the lock (S8e); and what breaks setpx-cad on the master alone (S4, S7, S27)"),
 		waiting("wait-all", "+ WAIT for all of two replicas", 2, 2,
 			"redisson/redisson issue 3994 expects it of a lock",
-			"one replica of two that is behind or down: nobody gets the lock (S8e); and what breaks setpx-cad on the master alone (S4, S7, S27)"),
+			"as wait-one, if one replica of two is behind or down"),
 		waiting("wait-some", "+ WAIT for one of two replicas", 1, 2,
 			"Redisson since issue 2669 (checkLockSyncedSlaves), in place of its RedLock; the Redis command reference, WAIT, \"Consistency and WAIT\", says that it isn't enough",
 			"the replica that has it need not be the one that takes over (S8)"),

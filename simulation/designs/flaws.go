@@ -40,7 +40,7 @@ func flaws() []Design {
 	return []Design{
 		flaw("textbook", "Redlock in two pages of code, as the Redis document has it",
 			"the Redis document, \"The Redlock Algorithm\" to \"Extending the lock\"; each row below differs from it by one line",
-			"as redlock; and a SET that arrives after its delete (S9), or a server that hung (S9b), blocks the lock for a TTL, since there are no pending deletes", Textbook{}).cured("redlock"),
+			"as redlock; and a SET that arrives after its delete (S9), or a server that hung (S9b), blocks the lock for a TTL", Textbook{}).cured("redlock"),
 		flaw("value-reused", "one random value for all tries",
 			"redsync v4, Mutex.lockContext; redlock-py, Redlock.lock; rslock, LockManager.lock",
 			"the rollback of one try is late and deletes the next try's keys (S9m)", Textbook{ReuseValue: true}),
@@ -95,7 +95,7 @@ func flaws() []Design {
 			func(r *Recipe) { r.Value = "1" }),
 		oneFlaw("spin", "tried again every 50 ms until it succeeds",
 			"common in articles; redis/jedis issue 670, whose code calls itself after each pause",
-			"a server that can't be reached, or a key that stays: the caller waits forever (S33, S33b). A bound on the tries doesn't bound the time: each may take the client's timeout. Each waiter sends 20 commands a second",
+			"a server that can't be reached, or a key that stays: the caller waits forever (S33, S33b)",
 			func(r *Recipe) {
 				r.Waits = func(p *Patience) { p.Every, p.Forever = 50*time.Millisecond, true }
 			}),

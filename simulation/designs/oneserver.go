@@ -35,13 +35,13 @@ func oneServer() []Design {
 	}, {
 		Name: "setpx-cad", Title: "SET NX PX, released by compare-and-delete", Group: OneServer, Servers: 1,
 		Source: "the Redis document, \"Correct Implementation with a Single Instance\"; bsm/redislock and many others",
-		Breaks: "the time that the SET took isn't counted (S3), nor is the time of a suspension (S15); a pause or a late packet after the check of the clock (S1, S2); a server that hangs or is down (S27), loses data (S7, S26) or has another time (S4, S6)",
+		Breaks: "the time that the SET took isn't counted (S3), nor is the time of a suspension (S15); a pause or a late packet after the check of the clock (S1, S2); a server that hangs or is down (S27), loses data (S7, S26), or whose clock is wrong (S4, S6)",
 		Cure:   "redlock",
 		Apply:  OnOneServer(correct),
 	}, {
 		Name: "tair-cas", Title: "SET NX PX, extended by CAS and released by CAD (Tair)", Group: OneServer, Servers: 1,
 		Source: "Alibaba Cloud, \"Implement high-performance distributed locks by using TairString\"",
-		Breaks: "what breaks setpx-cad: these commands are quicker, but do the same",
+		Breaks: "as setpx-cad: these commands are quicker, but do the same",
 		Cure:   "redlock",
 		Apply:  OnOneServer(tair),
 	}}

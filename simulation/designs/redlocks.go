@@ -8,7 +8,7 @@ func redlocks() []Design {
 		Name: "redlock", Title: "Redlock as the Redis document has it", Group: Redlock, Servers: 5,
 		Source: "the Redis document, \"The Redlock Algorithm\" to \"Releasing the Lock\"; run by " + these + " with Fencing, RestartQuarantine and ClockMonitor Off, and no keys restored on extension. " +
 			"It differs from the letter of the document as described in package quorum, \"Differences from the Redis document\" 1 to 4, for the better",
-		Breaks: "a pause, or a packet in flight, beyond the validity (S1, S2: Kleppmann 2016, \"Protecting a resource with a lock\"); a server's clock that jumps (S4: the same, \"Breaking Redlock with bad timings\"; antirez 2016 asks operators not to let it); a restart without fsync (S7: the document itself), a failover (S8) or a key that is dropped (S26), on bare majorities (S19: go-redsync/redsync issue 186); clocks that differ by more than is allowed for (S6); a server that is listed twice (S13)",
+		Breaks: "a pause, or a packet in flight, beyond the validity (S1, S2); a server whose clock jumps (S4), that restarts without fsync (S7), fails over (S8) or drops a key (S26), above all on bare majorities (S19); clocks that differ by more than is allowed for (S6); a server that is listed twice (S13)",
 		Cure:   "token-admit",
 		Apply:  asDocument,
 	}, {
@@ -24,12 +24,12 @@ func redlocks() []Design {
 	}, {
 		Name: "topup", Title: "+ kept alive, and restored on servers that lack it", Group: Redlock, Servers: 5,
 		Source: "go-redsync/redsync issue 186 and pull requests 147 and 149, redisson/redisson issue 1445 ask for it; " + these + " does it with each extension (KeepAlive)",
-		Breaks: "as monitor, but for S19 once an extension has succeeded; pauses and late packets still (S1, S2); a holder that hangs without losing its lease keeps it, unless MaxLife is set (S11f)",
+		Breaks: "as monitor, but for S19 once an extension has succeeded; a holder that hangs keeps its lease, unless MaxLife is set (S11f)",
 		Apply:  and(asDocument, quarantine, monitor, topUp),
 	}, {
 		Name: "default", Title: "this library, as quorum.Config{} gives it", Group: Redlock, Servers: 5,
 		Source: "package quorum, \"What is guaranteed\": tokens are minted, but no resource checks them; callers extend leases",
-		Breaks: "pauses and late packets (S1, S2), and machines that are suspended with all their clocks: only a resource that checks the token is safe from these; lost keys (S26), and a bare majority until the lease is extended (S19); a server's clock that is set back makes others wait (S4b)",
+		Breaks: "pauses and late packets (S1, S2), and machines that are suspended with all their clocks; lost keys (S26), and a bare majority until the lease is extended (S19); clocks that are set back make others wait (S4b)",
 		Cure:   "token-admit",
 		Apply:  asIs,
 	}, {
@@ -41,7 +41,7 @@ func redlocks() []Design {
 	}, {
 		Name: "token-admit", Title: "+ a resource that sees the token before the first read", Group: Redlock, Servers: 5,
 		Source: "package fencing: Admit, then Check",
-		Breaks: "a request that is executed twice, where the network or a client repeats it. Two clients may still believe that they have the lock, as with default: to the data it makes no difference",
+		Breaks: "a request that is executed twice (S2b). Two clients may still believe that they have the lock, which does the data no harm",
 		Cure:   "idempotent",
 		Apply:  and(asIs, guarded(simulation.GuardAdmits)),
 	}, {

@@ -74,7 +74,7 @@ func tokens() []Design {
 	}, {
 		Name: "token-naive-max", Title: "the largest of per-server counters", Group: Tokens, Servers: 5,
 		Source: "FuelLabs/fuel-core, docs/poa/failover.md at 289dd7e: SET NX and INCR in one script on a majority, and the maximum; the holder's first write raises the counters that lag. Run by this library's quorum package on instances that only pretend to raise their counters, as they are before that write",
-		Breaks: "the shared server needn't be the one with the largest counter: the next holder gets the same token, or a smaller one (S22). FuelLabs writes its blocks to the same servers, which compare the holder in the step of the write, so there the token is a second check",
+		Breaks: "the shared server needn't be the one with the largest counter: the next holder gets the same token, or a smaller one (S22). FuelLabs' servers also compare the holder at the write",
 		Cure:   "token-write",
 		Apply: and(library(func(p simulation.Process, i int) wire.Instance {
 			return plainCounters{Instance: p.Instances[i], redis: p.Redis[i], clock: p.Config.Lab.Clock}

@@ -2,6 +2,7 @@ package book_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,29 +20,22 @@ import (
 
 func init() {
 	generators["box-kinds"] = boxKinds
-	generators["box-faults"] = boxFaults
 	generators["box-words"] = boxWords
 	generators["box-clients"] = boxClients
 	generators["box-schedules"] = boxSchedules
 	generators["box-report"] = boxReport
+	for _, of := range reported {
+		generatedFiles[reportFile(of)] = func() ([]byte, error) { return boxReplay(of) }
+	}
 }
 
 // boxKinds is a table of the kinds.
 func boxKinds([]string) (string, error) {
 	var rows [][]string
 	for _, kind := range box.Kinds() {
-		rows = append(rows, []string{string(kind), kind.Means(), kind.Could()})
+		rows = append(rows, []string{string(kind), kind.Means()})
 	}
-	return table("finding | what it means | it could have been found if", rows), nil
-}
-
-// boxFaults is a table of the faults, and when they have struck.
-func boxFaults([]string) (string, error) {
-	var rows [][]string
-	for _, fault := range box.Faults() {
-		rows = append(rows, []string{fault, box.Strikes(fault)})
-	}
-	return table("fault | it has struck if", rows), nil
+	return table("finding | what it means", rows), nil
 }
 
 // stepConstant is the constant of a word of a schedule, whose comment says what it means.
@@ -257,26 +251,53 @@ func boxSchedules([]string) (string, error) {
 	return table("finding | shortest schedule | of, and again in", rows), nil
 }
 
-// boxReport is the command that shows a finding again, by the recording's name, the fault and the
-// kind, such as "02-redsync network: two holders".
+// reported are the findings of the page of reports: a recording's name, the fault and the kind.
+var reported = []string{
+	"02-redsync network: two holders", "02-redsync hang: slow",
+	"07-redlock5-manual none: over on arrival", "07-redlock5-manual even number: no answer", "07-redlock5-manual network: no answer",
+	"06-redlock5 network: loss untold", "17-sesamecare-manual pause: over on arrival", "18-microfleet none: two holders",
+	"08-redlock-universal network: loss untold", "08-redlock-universal network: wrong reason", "09-redis-semaphore network: two holders",
+}
+
+// reportFile is the replay file of a finding.
+func reportFile(of string) string {
+	return "testdata/reports/" + strings.NewReplacer(":", "", " ", "-").Replace(of) + ".json"
+}
+
+// boxReport says what was found, and the command that shows it again.
 func boxReport(words []string) (string, error) {
-	clients, err := recordedClients()
+	of := strings.Join(words, " ")
+	c, t, k, err := recordedFinding(of)
+	if err == nil && !slices.Contains(reported, of) {
+		err = fmt.Errorf("%q has no replay file: add it to reported", of)
+	}
 	if err != nil {
 		return "", err
 	}
+	return fmt.Sprintf("%s: %s (%d of %d plays, again in %d of %d).\n\n```text\nredlocksim box -replay docs/%s -- %s\n```\n",
+		c.Version, k.Finding().Text, k.Plays, t.Plays, k.Repeated, k.Again, reportFile(of), c.Command), nil
+}
+
+// boxReplay is the replay file of a finding.
+func boxReplay(of string) ([]byte, error) {
+	c, t, k, err := recordedFinding(of)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(c.Replay(t, k), "", " ")
+	return append(text, '\n'), err
+}
+
+func recordedFinding(of string) (c recordedClient, t box.Tally, k box.Broken, err error) {
+	clients, err := recordedClients()
 	for _, c := range clients {
 		for _, t := range c.Tallies {
 			for _, k := range t.Kinds {
-				if fmt.Sprintf("%s %s: %s", c.Record, t.Fault, k.Kind) != strings.Join(words, " ") {
-					continue
+				if fmt.Sprintf("%s %s: %s", c.Record, t.Fault, k.Kind) == of {
+					return c, t, k, nil
 				}
-				r := c.Replay(t, k)
-				r.Text = "" // it stands above
-				replay, err := json.Marshal(r)
-				return fmt.Sprintf("%s %s, %s: %s. In %d of %d plays; again in %d of %d.\n\n```text\nredlocksim box -replay /dev/stdin -- %s <<'END'\n%s\nEND\n```\n",
-					c.Name, c.Version, c.Servers, k.Finding().Text, k.Plays, t.Plays, k.Repeated, k.Again, c.Command, replay), err
 			}
 		}
 	}
-	return "", fmt.Errorf("no recording shows %q", strings.Join(words, " "))
+	return c, t, k, errors.Join(err, fmt.Errorf("no recording shows %q", of))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/mutants"
@@ -24,37 +25,31 @@ var finders = [][2]string{
 }
 
 // bugLine has what found a bug, and the mutant or test that plays it again. That tests exist is checked for all pages.
-var bugLine = regexp.MustCompile("^([a-z ]+)(?:, `([\\w-]+)`)?: ")
+var bugLine = regexp.MustCompile("(?m)^- ([a-z ]+)(?:, `([\\w-]+)`)?: ")
 
-// bugCounts counts the lines of the list of bugs, by what found them and by their heading.
+// bugCounts counts the lines of the list of bugs, by what found them.
 func bugCounts() (string, error) {
 	text, err := os.ReadFile("reference/bugs.md")
 	if err != nil {
 		return "", err
 	}
-	heads, counts := []string{"found by"}, map[string][]int{}
-	for _, f := range finders {
-		counts[f[0]] = make([]int, strings.Count(string(text), "\n## "))
-	}
-	for i, section := range strings.Split(string(text), "\n## ")[1:] {
-		head, list, _ := strings.Cut(section, "\n")
-		heads = append(heads, strings.ToLower(head))
-		for _, line := range strings.Split(list, "\n- ")[1:] {
-			found := bugLine.FindStringSubmatch(line)
-			if found == nil || counts[found[1]] == nil {
-				return "", fmt.Errorf("this doesn't begin with what found it: %s", line)
+	counts := map[string]int{}
+	for _, line := range bugLine.FindAllStringSubmatch(string(text), -1) {
+		counts[line[1]]++
+		if strings.Contains(line[2], "-") {
+			if _, err := mutants.Select(line[2]); err != nil {
+				return "", fmt.Errorf("%s: %w", line[0], err)
 			}
-			if strings.Contains(found[2], "-") {
-				if _, err := mutants.Select(found[2]); err != nil {
-					return "", fmt.Errorf("%s: %w", line, err)
-				}
-			}
-			counts[found[1]][i]++
 		}
 	}
+	total := 0
 	var rows [][]string
 	for _, f := range finders {
-		rows = append(rows, append([]string{f[1]}, strings.Fields(strings.Trim(fmt.Sprint(counts[f[0]]), "[]"))...))
+		total += counts[f[0]]
+		rows = append(rows, []string{f[1], strconv.Itoa(counts[f[0]])})
 	}
-	return table(strings.Join(heads, " | "), rows), nil
+	if lines := strings.Count(string(text), "\n- "); total != lines {
+		return "", fmt.Errorf("%d of %d lines begin with what found the bug, one of %q", total, lines, finders)
+	}
+	return table("found by | bugs", rows), nil
 }

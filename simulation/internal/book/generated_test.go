@@ -128,7 +128,7 @@ func regenerate(page []byte, used map[string]bool) ([]byte, error) {
 			errs = append(errs, fmt.Errorf("%q is generated twice: link to the first", title))
 		}
 		used[title], used[words[0]] = true, true
-		text, err := generate(words)
+		text, err := generators[words[0]](words[1:])
 		if err != nil {
 			errs = append(errs, fmt.Errorf("generating %q: %w", title, err))
 			return part
@@ -139,16 +139,6 @@ func regenerate(page []byte, used map[string]bool) ([]byte, error) {
 		errs = append(errs, fmt.Errorf("%d parts begin, and %d of them end with <!-- end -->", n, m))
 	}
 	return fresh, errors.Join(errs...)
-}
-
-// generate calls a generator. One that lacks a word says so.
-func generate(words []string) (text string, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("it wants more words: %v", p)
-		}
-	}()
-	return generators[words[0]](words[1:])
 }
 
 // exampleBlock returns the body of an example function, which its package's tests compile and run: words are the

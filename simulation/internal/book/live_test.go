@@ -18,7 +18,6 @@ import (
 func init() {
 	generators["live"] = func([]string) (string, error) { return liveTable() }
 	generators["live-servers"] = func([]string) (string, error) { return liveServers() }
-	generators["unplayed"] = func([]string) (string, error) { return unplayed(), nil }
 }
 
 // liveFiles have the latest outcomes of the scenarios on real servers, a file for each kind of them. .ci/record live
@@ -75,38 +74,26 @@ func checkLive(t *testing.T, r live.Report) {
 	}
 }
 
+// liveTable has a row for each play, and how it ended if that isn't what its scenario says of the designs.
 func liveTable() (string, error) {
 	all, err := recordedLive()
 	if err != nil {
 		return "", err
 	}
 	r := all[0]
-	type story [2]string
-	var stories []story
-	rows := map[story][]string{}
+	var rows [][]string
 	for _, l := range r.Lines {
-		if l.Skipped != "" {
+		name := strings.TrimSpace(l.Scenario + " " + l.Form)
+		if l.Skipped != "" || len(rows) > 0 && rows[len(rows)-1][0] == name {
 			continue
 		}
-		s := story{strings.TrimSpace(l.Scenario + " " + l.Form), l.Fault}
-		if rows[s] == nil {
-			stories = append(stories, s)
+		row := []string{name, l.Fault}
+		if l.Form != "" { // in an environment that isn't the scenario's
+			row[1] += fmt.Sprintf(". `%s`: **%v**", l.Design, scenarios.Verdict{Kinds: l.Seen})
 		}
-		cell := "`" + l.Design + "`"
-		if l.Form != "" {
-			var seen []string // in an environment that isn't the scenario's
-			for _, kind := range l.Seen {
-				seen = append(seen, string(kind))
-			}
-			cell += ": **" + strings.Join(seen, ", ") + "**"
-		}
-		rows[s] = append(rows[s], cell)
+		rows = append(rows, row)
 	}
-	var out [][]string
-	for _, s := range stories {
-		out = append(out, []string{s[0], s[1], strings.Join(rows[s], ", ")})
-	}
-	return table("scenario | what is done for real | designs", out), nil
+	return table("scenario | what is done for real", rows), nil
 }
 
 // liveServers has a row for each kind of server.
@@ -126,19 +113,4 @@ func liveServers() (string, error) {
 		rows = append(rows, []string{r.Server, fmt.Sprint(r.Played), fmt.Sprint(r.Played - r.Disagreements), fmt.Sprint(again), fmt.Sprint(r.Skipped)})
 	}
 	return table("servers | plays | agreed | of them not in the first play | skipped", rows), nil
-}
-
-// unplayed is a table of the scenarios without a live form, by the reason.
-func unplayed() string {
-	var rows [][]string
-	for _, s := range scenarios.All() {
-		switch i := slices.IndexFunc(rows, func(row []string) bool { return row[1] == s.Unplayed }); {
-		case s.Unplayed == "":
-		case i >= 0:
-			rows[i][0] += ", " + s.ID
-		default:
-			rows = append(rows, []string{s.ID, s.Unplayed})
-		}
-	}
-	return table("scenarios | why not", rows)
 }

@@ -93,19 +93,20 @@ func TestLinkedSymbolsExist(t *testing.T) {
 	assert.Greater(t, links, 20)
 }
 
-// Every error that a caller can get is in a table, with its meaning and what to do.
+// Every error that a caller of the lock can get is in a table, with its meaning and what to do. Those that only tests
+// meet are explained where they are declared.
 func TestEveryErrorIsExplained(t *testing.T) {
 	pages, errors := everything(t), 0
 	source(t, ".go", func(path, text string) {
-		if strings.HasSuffix(path, "_test.go") || regexp.MustCompile(`/(internal|testdata|quorum/wire|simulation/drivers)/`).MatchString(path) {
+		if strings.HasSuffix(path, "_test.go") || regexp.MustCompile(`/(internal|testdata|quorum/wire|quorum/memory|quorum/quorumtest|instance/embedded|instance/instancetest|simulation)/`).MatchString(path) {
 			return // quorum has wire's under the same names
 		}
 		of := regexp.MustCompile(`(?m)^package (\w+)`).FindStringSubmatch(text)[1]
 		for _, found := range declaredError.FindAllStringSubmatch(text, -1) {
 			errors++
 			row := regexp.MustCompile("(?m)^\\| [^|]*`" + of + "." + found[1] + "`[^|]*\\|")
-			assert.True(t, row.MatchString(pages), "no table of errors has a row for `%s.%s`: add it to troubleshooting.md, or to testing.md if only tests meet it", of, found[1])
+			assert.True(t, row.MatchString(pages), "no table of errors has a row for `%s.%s`: add it to troubleshooting.md", of, found[1])
 		}
 	})
-	require.Greater(t, errors, 60)
+	require.Greater(t, errors, 40)
 }

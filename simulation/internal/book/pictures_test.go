@@ -2,12 +2,6 @@ package book_test
 
 import (
 	"bytes"
-	"path/filepath"
-	"strings"
-	"testing"
-
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation/internal/drawing"
 )
@@ -35,14 +29,4 @@ func tokenPicture() ([]byte, error) {
 	var svg bytes.Buffer
 	err := c.SVG(&svg)
 	return svg.Bytes(), err
-}
-
-// Every figure is on a page. Links are checked, so every picture of a page is there.
-func TestFiguresAreShown(t *testing.T) {
-	files, err := filepath.Glob("figures/*.svg")
-	require.NoError(t, err)
-	text := everything(t)
-	for _, file := range files {
-		assert.True(t, strings.Contains(text, filepath.ToSlash(file)+")"), "no page shows %s", file)
-	}
 }

@@ -8,7 +8,7 @@ func init() { generators["servers-faults"] = serversFaults }
 func serversFaults([]string) (string, error) {
 	var rows [][]string
 	for _, fault := range box.FleetFaults() {
-		values, healed := "", "it is over at once"
+		values, healed := "", "It is over at once."
 		if fault.Values != "" {
 			values = "`" + fault.Values + "`"
 		}

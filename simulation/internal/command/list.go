@@ -112,6 +112,12 @@ func printScenario(w io.Writer, s scenarios.Scenario) {
 		paragraph(w, "no cure: ", s.NoCure)
 	}
 	paragraph(w, "source: ", s.Source)
+	if s.Unplayed != "" {
+		paragraph(w, "not played by redlocksim live: ", s.Unplayed)
+	}
+	for _, d := range s.Variants {
+		paragraph(w, d.Name+": ", d.Title)
+	}
 	fmt.Fprintln(w, "\nverdicts:")
 	for _, d := range s.Designs() {
 		v := s.Verdicts[d.Name]

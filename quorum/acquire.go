@@ -149,7 +149,7 @@ func (c *Coordinator) ready(ctx context.Context, op wire.Op, all keys) error {
 	if held := c.heldUnder(ctx, all); op == wire.Acquire && held != "" {
 		return fmt.Errorf("%w (%s %q): it would wait for itself; use the lease that it has, or release it first", ErrHeldByCaller, op, held)
 	}
-	c.monitor.start()
+	c.clockMonitor.start()
 	return nil
 }
 

@@ -55,8 +55,8 @@ func newAdmission(e *env) *admission {
 	return &admission{env: e, most: most, limit: most}
 }
 
-// admit waits until a round may begin. The error says why it may not.
-// An urgent one doesn't wait, and one that is tried once doesn't wait for long.
+// admit waits until a round may begin. The error says why it may not. An urgent round doesn't wait, and one that is tried
+// once doesn't wait for long.
 func (a *admission) admit(ctx context.Context, urgent, once bool) error {
 	turn := a.enter(urgent)
 	if turn == nil {

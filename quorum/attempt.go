@@ -99,7 +99,7 @@ func (a *attempt) ask(ctx context.Context) (cause error) {
 		// handle's value there.
 		req.Delete = []string{a.handle}
 	} else {
-		a.after = c.values.deleted(v.keys)
+		a.after = c.values.beingDeleted(v.keys)
 	}
 	a.calls, a.done = v.calls(req, a), make(chan struct{})
 	r, orders := newRound(settlement.Rules{Quorum: c.majority.Q, Ahead: c.cfg.ahead()}, slices.Clone(c.pending), a.decider, resumes)

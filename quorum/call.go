@@ -163,7 +163,7 @@ func (c *call) send(st standing, now drift.Instant) {
 	}
 	if req.Op == wire.Acquire {
 		c.floor, req.Fence.Floor = st.floor, st.floor
-		// A resumption deletes the lease's value alone, so that an instance without it can't count.
+		// A resumption has the lease's value here, and deletes it alone, so that an instance without it can't count.
 		//guard:own-values-are-deleted  an acquisition first deletes the values that this client is deleting anyway
 		if req.Delete == nil {
 			req.Delete = c.s.deletes.before(&req)

@@ -134,7 +134,7 @@ func (s *server) takeIn(p *probe, sent, received drift.Instant) {
 	if evicting && s.cfg.Hooks.Unprotected != nil {
 		s.cfg.Hooks.Unprotected(UnprotectedEvent{Instance: s.name, Eviction: policy})
 	}
-	s.offset.learn(id.Clock, sent, received)
+	s.guess.learn(id.Clock, sent, received)
 	s.observe(id.Clock, sent, received)
 }
 

@@ -49,8 +49,6 @@ type waiter struct {
 	inherited *inheritance  // that was passed on to this waiter; guarded by the queues' lock
 }
 
-type position = turns.Position
-
 func newQueues(e *env, subscriptions *subscriptions) *queues {
 	return &queues{
 		env: e, subscriptions: subscriptions, byKey: make(map[string]*queue), sweepAt: sweepLeast,

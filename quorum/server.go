@@ -20,7 +20,7 @@ import (
 // and what its clock shows. Every request to it is a call (call.go).
 type server struct {
 	*env
-	all       servers   // of the Coordinator
+	siblings  servers   // all of the Coordinator's
 	registry  *registry // of the Coordinator
 	inst      wire.Instance
 	connector wire.Connector // nil if inst is none
@@ -31,7 +31,7 @@ type server struct {
 
 	silent       atomic.Bool // its last request had no answer, or failed
 	cannotNotify atomic.Bool // its server said so when it was probed last
-	offset       serverClock
+	guess        serverClock
 
 	mu             sync.Mutex
 	unanswered     int // requests
@@ -214,7 +214,7 @@ func (s *server) learn(vote *wire.Vote, timeout time.Duration, sent, received dr
 		vote.Err = s.hideTimeout(vote.Err, timeout)
 		return
 	}
-	s.offset.learn(vote.Clock, sent, received)
+	s.guess.learn(vote.Clock, sent, received)
 	s.observe(vote.Clock, sent, received)
 	s.deletes.serverAnswered(received.Mono)
 }
@@ -272,7 +272,7 @@ func (s *server) observe(clock time.Time, sent, received drift.Instant) {
 	if !jumped {
 		return
 	}
-	everywhere := s.all.jumpedEverywhere(received)
+	everywhere := s.siblings.jumpedEverywhere(received)
 	if s.cfg.Hooks.ClockJumped != nil {
 		s.cfg.Hooks.ClockJumped(ClockEvent{Instance: s.name, Jump: jump, Everywhere: everywhere})
 	}

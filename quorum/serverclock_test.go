@@ -51,8 +51,8 @@ func TestStartToken(t *testing.T) {
 		for _, clock := range test.clocks {
 			m := &server{env: e}
 			if m.silent.Store(clock == nil); clock != nil {
-				m.offset.ahead.Store(clock.ahead.Load())
-				m.offset.latency.Store(clock.latency.Load())
+				m.guess.ahead.Store(clock.ahead.Load())
+				m.guess.latency.Store(clock.latency.Load())
 			}
 			all = append(all, m)
 		}

@@ -17,7 +17,7 @@ func newServers(e *env, instances []wire.Instance) servers {
 	reached, all := &registry{}, make(servers, len(instances))
 	for i, inst := range instances {
 		s := newServer(e, i, inst)
-		s.all, s.registry, s.deletes = all, reached, newDeletes(e, s.ask)
+		s.siblings, s.registry, s.deletes = all, reached, newDeletes(e, s.ask)
 		all[i] = s
 	}
 	return all
@@ -87,8 +87,8 @@ func (all servers) startToken(now drift.Instant) fencing.Token {
 		if s.silent.Load() {
 			continue
 		}
-		if ahead := s.offset.ahead.Load(); ahead != 0 {
-			known, latencies = append(known, ahead), append(latencies, s.offset.latency.Load())
+		if ahead := s.guess.ahead.Load(); ahead != 0 {
+			known, latencies = append(known, ahead), append(latencies, s.guess.latency.Load())
 		}
 	}
 	cfg := &all[0].cfg

@@ -10,9 +10,9 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// This file is about notifications between processes, and the instance at which they queue.
+// This file is about notifications between processes.
 //
-// Processes that wait for a key queue at one instance, the same for all of them. A release
+// Processes that wait for a key queue at one instance, the same for all of them (servers.queueInstance). A release
 // that reaches that instance notifies the first process in the queue. So one process wakes at a
 // time, in the order of arrival. A lock that no process waits for costs one look at an empty
 // queue, on one instance. Nothing is stored for a holder, nothing is broadcast, and only the
@@ -26,6 +26,9 @@ import (
 //
 // A notification says nothing about the lock. It only ends a pause, and the notified process
 // asks for votes like any other.
+
+// position is a place in the queue for a key at an instance.
+type position = turns.Position
 
 // subscriptions are those at the servers.
 type subscriptions struct {
@@ -83,7 +86,7 @@ func (all *subscriptions) canNotify() bool { return !slices.Contains(all.at, nil
 
 // dequeue gives up a position in the background, if there is one. The queues' lock is held, or the
 // caller is the waiter that had the position: so no other waiter has it yet.
-func (all *subscriptions) dequeue(key string, p turns.Position) {
+func (all *subscriptions) dequeue(key string, p position) {
 	if p.Address != "" {
 		all.at[p.Instance].dequeue(key, p.Address)
 	}

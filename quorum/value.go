@@ -20,9 +20,9 @@ import (
 // late answers, either: what has to follow from them (follow) is looked at when they have come. What has turned
 // out to be pointless by its turn isn't sent.
 type value struct {
-	all  *values // of the Coordinator
-	keys keys
-	text string
+	values *values // of the Coordinator
+	keys   keys
+	text   string
 
 	mu        sync.Mutex
 	places    []place       // per server
@@ -47,7 +47,7 @@ type place struct {
 	after   wire.Op       // what follows then, if it isn't pointless: a Raise or a Restore
 	ttl     time.Duration // of the Restore
 
-	deletion deletion // see deletes
+	deletion deletion // how far it has come
 }
 
 // note takes in an answer to a request about the value, which several keys may have.
@@ -59,8 +59,8 @@ func (p *place) note(several bool, op wire.Op, vote wire.Vote) {
 	}
 }
 
-func newValue(all *values, keys keys, text string) *value {
-	return &value{all: all, keys: keys, text: text, places: make([]place, len(all.servers))}
+func newValue(values *values, keys keys, text string) *value {
+	return &value{values: values, keys: keys, text: text, places: make([]place, len(values.servers))}
 }
 
 // request is a request about all keys of the value.
@@ -68,7 +68,7 @@ func (v *value) request(op wire.Op) *wire.Request {
 	//guard:all-keys-in-one  each request about a lease on several keys is about all of them
 	req := &wire.Request{Op: op, Keys: v.keys, Value: v.text}
 	if op != wire.Extend && op != wire.Release {
-		cfg := &v.all.cfg
+		cfg := &v.values.cfg
 		req.Fence = wire.Fence{On: cfg.Lab.Fencing == On, TTL: cfg.counterTTL(), Ahead: cfg.ahead()}
 	}
 	return req
@@ -77,7 +77,7 @@ func (v *value) request(op wire.Op) *wire.Request {
 // calls are calls with the request, one to each server.
 func (v *value) calls(req *wire.Request, to taker) []call {
 	calls := make([]call, len(v.places))
-	for i, s := range v.all.servers {
+	for i, s := range v.values.servers {
 		calls[i] = call{s: s, req: req, about: v, to: to}
 	}
 	return calls
@@ -89,7 +89,7 @@ func (v *value) send(c *call, now drift.Instant) { v.sendAfter(nil, c, now) }
 
 // sendAfter is send, and has the value's first request to the server wait for those about earlier values.
 func (v *value) sendAfter(earlier []*value, c *call, now drift.Instant) {
-	v.all.background.add()
+	v.values.background.add()
 	v.mu.Lock()
 	p := &v.places[c.s.index]
 	p.queued++
@@ -103,7 +103,7 @@ func (v *value) sendAfter(earlier []*value, c *call, now drift.Instant) {
 	}
 	v.mu.Unlock()
 	if first {
-		v.all.add(v)
+		v.values.deletionBegins(v)
 	}
 	if later {
 		return
@@ -228,12 +228,12 @@ func (v *value) next(i int) {
 		c, p.later = p.later[0], p.later[1:]
 	}
 	//guard:silence-is-not-awaited  an acquisition doesn't wait until a server that hangs has answered every earlier request
-	if p.queued == 0 || v.all.servers[i].silent.Load() {
+	if p.queued == 0 || v.values.servers[i].silent.Load() {
 		waited, p.waiting = p.waiting, nil
 	}
 	v.mu.Unlock()
 	if last {
-		v.all.remove(v)
+		v.values.requestsEnd(v)
 	}
 	if c != nil {
 		v.begin(c, drift.Instant{})
@@ -282,7 +282,7 @@ func (v *value) followAt(i int) {
 	}
 	req := v.request(op)
 	req.TTL, req.Fence.Token = ttl, token
-	v.send(&call{s: v.all.servers[i], req: req, about: v}, drift.Instant{})
+	v.send(&call{s: v.values.servers[i], req: req, about: v}, drift.Instant{})
 }
 
 // wins notes that a lease has the value, with that token.
@@ -329,7 +329,7 @@ func (v *value) instances() []string {
 	var names []string
 	for i := range v.places {
 		if v.places[i].presence.There {
-			names = append(names, v.all.servers[i].name)
+			names = append(names, v.values.servers[i].name)
 		}
 	}
 	return names
@@ -352,9 +352,9 @@ func (v *value) delete(notify []bool, to taker) {
 	busy := v.underWay > 0
 	v.mu.Unlock()
 	if busy {
-		v.all.add(v)
+		v.values.deletionBegins(v)
 	}
-	now := v.all.reader.Now()
+	now := v.values.reader.Now()
 	calls := v.calls(quiet, to)
 	//guard:delete-everywhere  a release deletes on all instances
 	for i := range calls {
@@ -398,7 +398,7 @@ func (v *value) leave() {
 func (v *value) deleteEarly() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for i, s := range v.all.servers {
+	for i, s := range v.values.servers {
 		p := &v.places[i]
 		// A request that hasn't ended may set it, or be the delete.
 		if p.deletion == notDeleted && (p.queued > 0 || !p.presence.Absent()) {
@@ -410,7 +410,7 @@ func (v *value) deleteEarly() {
 
 // deletedLocked takes in the end of a request to delete the value from server i.
 func (v *value) deletedLocked(i int) {
-	p, d := &v.places[i], v.all.servers[i].deletes
+	p, d := &v.places[i], v.values.servers[i].deletes
 	// The sender deletes a key of its own that arrives after the hand-off.
 	pending := !v.abandoned || p.presence.Unanswered > 0 && !p.presence.There
 	switch {
@@ -425,7 +425,7 @@ func (v *value) deletedLocked(i int) {
 func (v *value) deletionEndsLocked(i int) {
 	p := &v.places[i]
 	if p.deletion == early {
-		v.all.servers[i].deletes.forget(v.keys, v.text)
+		v.values.servers[i].deletes.forget(v.keys, v.text)
 	}
 	p.deletion = over
 }

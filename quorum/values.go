@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// values are the values of a Coordinator. It knows for each key the value whose deletion this Coordinator began last,
-// while any request about that value has no answer. The values of rounds and leases aren't in it: goroutines that try at
-// once must not wait for each other's rounds.
+// values is what all values of a Coordinator share. It has for each key the value whose deletion this Coordinator began
+// last, while any request about that value has no answer. The values of rounds and leases aren't among them: goroutines
+// that try at once must not wait for each other's rounds.
 //
 // An acquisition isn't sent to a server that has yet to answer an earlier request under the same key: it would meet
 // the key that the earlier one sets and its delete has yet to remove. A caller that locks the same key again
@@ -22,8 +22,8 @@ type values struct {
 	byKey map[string]*value
 }
 
-// deleted are the values under the keys that are being deleted, and have requests without an answer.
-func (vs *values) deleted(keys []string) (found []*value) {
+// beingDeleted are the values under the keys that are being deleted, and have requests without an answer.
+func (vs *values) beingDeleted(keys []string) (found []*value) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	for _, key := range keys {
@@ -34,8 +34,8 @@ func (vs *values) deleted(keys []string) (found []*value) {
 	return found
 }
 
-// add notes that a value is deleted. remove follows, when its last request has ended.
-func (vs *values) add(v *value) {
+// deletionBegins notes that a value is being deleted. requestsEnd follows.
+func (vs *values) deletionBegins(v *value) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	if vs.byKey == nil {
@@ -46,8 +46,8 @@ func (vs *values) add(v *value) {
 	}
 }
 
-// remove notes that all requests about the value have ended.
-func (vs *values) remove(v *value) {
+// requestsEnd notes that all requests about a value have ended.
+func (vs *values) requestsEnd(v *value) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	for _, key := range v.keys {

@@ -72,7 +72,7 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	if c.closed() {
 		return Report{}, fmt.Errorf("%w (verify)", ErrClosed)
 	}
-	c.monitor.start()
+	c.clockMonitor.start()
 	var report Report
 	report.Instances, _ = c.probeAll(ctx, c.servers)
 	if ctx.Err() != nil {

@@ -7,16 +7,16 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// monitor reads the servers' clocks every Lab.ClockEvery, also while no lock is taken: the longer ago the last reading,
+// clockMonitor reads the servers' clocks every Lab.ClockEvery, also while no lock is taken: the longer ago the last reading,
 // the larger the jump that could pass for a difference of rates.
-type monitor struct {
+type clockMonitor struct {
 	*env
 	servers servers
 	started sync.Once
 }
 
 // start starts the monitor's goroutine at the first call. It ends when the Coordinator is closed.
-func (m *monitor) start() {
+func (m *clockMonitor) start() {
 	if m.cfg.Lab.ClockMonitor == Off {
 		return
 	}
@@ -36,7 +36,7 @@ func (m *monitor) start() {
 
 // tick reads every server's clock once, and probes those that are in another run than the
 // last probe found.
-func (m *monitor) tick() {
+func (m *clockMonitor) tick() {
 	var all sync.WaitGroup
 	for _, s := range m.servers {
 		all.Go(s.tick)

@@ -55,7 +55,7 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	for _, name := range commas(faults) {
 		x.space.Faults = append(x.space.Faults, fault.Kind(name))
 	}
-	report, err := x.search(ctx, search.Options{To: seeds, Workers: workers, Command: startWorker(searchWorker)})
+	report, err := x.search(ctx, search.Options{To: seeds, Workers: workers, Worker: startWorker(searchWorker)})
 	if err != nil {
 		return err
 	}

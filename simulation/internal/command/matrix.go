@@ -106,7 +106,7 @@ func (f *matrixFlags) play(ctx context.Context, stderr io.Writer) (matrix.Result
 	p := newProgress(stderr)
 	defer p.clear()
 	r, err := matrix.Play(ctx, f.plan, matrix.Pool{
-		Workers: f.workers, Command: startWorker(matrixWorker),
+		Workers: f.workers, Worker: startWorker(matrixWorker),
 		Progress: func(runs, of int) { p.runs(uint64(runs), uint64(of), "") },
 	})
 	if errors.Is(err, cells.ErrUnknown) || errors.Is(err, designs.ErrUnknown) || errors.Is(err, matrix.ErrPlan) {

@@ -22,8 +22,6 @@ type Report struct {
 	// LeftOut says what was not played.
 	LeftOut []string `json:"left_out,omitempty"`
 	Tallies []Tally  `json:"faults"`
-	// Checks says of each kind how often it could be found.
-	Checks []Check `json:"checks,omitempty"`
 	// WhySkipped is why the first play was skipped that was, see Tally.
 	WhySkipped string        `json:"why_skipped,omitempty"`
 	Took       time.Duration `json:"took_ns"`
@@ -31,13 +29,6 @@ type Report struct {
 	Reference Reference `json:"reference"`
 
 	missing []string // faults that were asked for, and that these servers don't have
-}
-
-// Check is how many plays could have shown a finding of a kind, see Kind.Could, and how many did.
-type Check struct {
-	Kind   Kind `json:"kind"`
-	Could  int  `json:"could"`
-	Failed int  `json:"failed"`
 }
 
 // Replay is a play to be played again.
@@ -194,20 +185,10 @@ func (r Report) Text(histories bool) string {
 			g.history(&b)
 		}
 	}
-	fmt.Fprintf(&b, "\nIn how many of %s a check could have failed: %s\n", count(r.Played(), "play"), r.checks())
 	for _, sentence := range r.Conclusions() {
 		fmt.Fprintf(&b, "\n%s\n", sentence)
 	}
 	return b.String()
-}
-
-// checks lists the checks and how often each could have failed.
-func (r Report) checks() string {
-	var all []string
-	for _, c := range r.Checks {
-		all = append(all, fmt.Sprintf("%s %d", c.Kind, c.Could))
-	}
-	return strings.Join(all, ", ")
 }
 
 // Played returns how many schedules were played.

@@ -28,9 +28,9 @@ func init() {
 func boxKinds([]string) (string, error) {
 	var rows [][]string
 	for _, kind := range box.Kinds() {
-		rows = append(rows, []string{string(kind), kind.Means(), kind.Could()})
+		rows = append(rows, []string{string(kind), kind.Means()})
 	}
-	return table("finding | what it means | it could have been found if", rows), nil
+	return table("finding | what it means", rows), nil
 }
 
 // boxFaults is a table of the faults, and when they have struck.

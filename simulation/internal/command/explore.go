@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 	"io"
 	"runtime"
 	"slices"
@@ -104,7 +105,7 @@ func (x *exploration) print(ctx context.Context, seeds uint64, report search.Rep
 	}
 	if unreached := report.Unreached(); len(unreached) > 0 && len(x.space.Faults) == 0 {
 		fmt.Fprintf(x.stdout, "\nnever happened, so these runs say nothing about it:\n")
-		paragraph(x.stdout, "  ", strings.Join(unreached, ", "))
+		wrap.Paragraph(x.stdout, "  ", strings.Join(unreached, ", "))
 	}
 	switch {
 	case len(report.Findings) > 0:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 	"io"
 	"runtime"
 	"strings"
@@ -122,7 +123,7 @@ func (f *matrixFlags) print(ctx context.Context, stdout io.Writer, r matrix.Resu
 	safe, violated := r.Safe()
 	fmt.Fprintf(stdout, "\n%d runs, %d events. Where no violation is expected there were %d in %d runs.\n", r.Runs, r.Events, violated, safe)
 	if never := r.NeverReached(); len(never) > 0 {
-		paragraph(stdout, "Never happened in the matrix, so that nothing is shown about it: ", strings.Join(never, "; "))
+		wrap.Paragraph(stdout, "Never happened in the matrix, so that nothing is shown about it: ", strings.Join(never, "; "))
 	}
 	if f.html != "" {
 		if err := f.writePage(r); err != nil {
@@ -139,7 +140,7 @@ func printUnexpected(w io.Writer, unexpected []error) {
 	}
 	fmt.Fprintf(w, "\nNot as expected:\n")
 	for _, err := range unexpected {
-		paragraph(w, "  ", err.Error())
+		wrap.Paragraph(w, "  ", err.Error())
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // Summary is a small table of faults and designs, in words, for readers who want the results
@@ -47,32 +49,29 @@ func (s Summary) Text(w io.Writer) error {
 	if len(s.Cells) == 0 {
 		return nil
 	}
-	t := &textTable{w: bufio.NewWriter(w), width: SummaryWidth}
+	out := bufio.NewWriter(w) // Flush returns the error
 	first := 0
 	for _, f := range s.Faults {
 		first = max(first, utf8.RuneCountInString(f.Words))
 	}
-	first = min(first, t.width-headWidth*len(s.Designs))
-	t.paragraph(fmt.Sprintf("How often a lock fails, of %s runs each:", grouped(int64(s.Runs()))), "", "")
-	t.line("")
-	for i := range 2 {
-		row := strings.Repeat(" ", first)
-		for _, d := range s.Designs {
-			row += fmt.Sprintf("%*s", headWidth, d.Head[i])
-		}
-		t.line(row)
-	}
-	t.line(strings.Repeat("─", first+headWidth*len(s.Designs)))
-	for i, f := range s.Faults {
-		row := fit(f.Words, first)
+	first = min(first, SummaryWidth-headWidth*len(s.Designs))
+	row := func(head string, cell func(j int) string) {
+		fmt.Fprintf(out, "%-*.*s", first, first, head)
 		for j := range s.Designs {
-			row += fmt.Sprintf("%*s", headWidth, s.At(i, j).Word())
+			fmt.Fprintf(out, "%*s", headWidth, cell(j))
 		}
-		t.line(row)
+		fmt.Fprintln(out)
 	}
-	t.line("")
-	t.paragraph(s.Note+s.Legend(), "", "")
-	return t.w.Flush()
+	fmt.Fprintf(out, "How often a lock fails, of %s runs each:\n\n", grouped(int64(s.Runs())))
+	for i := range 2 {
+		row("", func(j int) string { return s.Designs[j].Head[i] })
+	}
+	fmt.Fprintln(out, strings.Repeat("─", first+headWidth*len(s.Designs)))
+	for i, f := range s.Faults {
+		row(f.Words, func(j int) string { return s.At(i, j).Word() })
+	}
+	fmt.Fprintf(out, "\n%s\n", strings.Join(wrap.Lines(s.Note+s.Legend(), SummaryWidth, "", ""), "\n"))
+	return out.Flush()
 }
 
 // Runs is the largest number of runs of a cell.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
@@ -42,17 +43,21 @@ func runPlay(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		}
 		defer listener.Close()
 	}
-	files, err := buildPage(ctx, stderr)
+	folder := out
+	if out == "" {
+		if folder, err = os.MkdirTemp("", "redlocksim-play-*"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(folder)
+	}
+	err = buildPage(ctx, folder, stderr)
 	switch {
 	case errors.Is(err, browser.ErrNoToolchain):
 		return usageError{err}
 	case err != nil:
 		return interrupted(ctx, err)
 	case out != "":
-		if err := files.Write(out); err != nil {
-			return fmt.Errorf("-out: %w", err)
-		}
-		fmt.Fprintf(stdout, "the page: %s, %s; put it on a web server, browsers don't load it from a file\n", out, count(len(files), "file"))
+		fmt.Fprintf(stdout, "the page: %s; put it on a web server, browsers don't load it from a file\n", out)
 		return nil
 	}
 	address := "http://" + listener.Addr().String() + "/"
@@ -60,7 +65,7 @@ func runPlay(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if open {
 		openBrowser(ctx, address)
 	}
-	return serve(ctx, listener, files)
+	return serve(ctx, listener, browser.Handler(folder))
 }
 
 // serve serves until ctx ends. It owns the server's goroutine, and returns after it.

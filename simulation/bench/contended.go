@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation/bench/stats"
+	"golang.org/x/sync/errgroup"
 )
 
 // Contended is the result of a competition for one lock.
@@ -104,13 +104,12 @@ func startProcesses(ctx context.Context, processes int, task assignment) ([]turn
 	if err != nil {
 		return nil, err
 	}
-	all, errs := make([]turns, processes), make([]error, processes)
-	var running sync.WaitGroup
-	for i := range processes {
-		running.Go(func() { errs[i] = assigned(ctx, task, &all[i], exe, contenderProcess) })
+	all := make([]turns, processes)
+	var running errgroup.Group
+	for i := range all {
+		running.Go(func() error { return assigned(ctx, task, &all[i], exe, contenderProcess) })
 	}
-	running.Wait()
-	return all, errors.Join(errs...)
+	return all, running.Wait()
 }
 
 // contendAsProcess runs such a process.

@@ -1,11 +1,8 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -87,13 +84,6 @@ func wilson(hits, runs int) (low, high float64) {
 		high = 1
 	}
 	return low, high
-}
-
-// kinds lists the kinds of violations, the most frequent first.
-func (c Cell) kinds() []string {
-	return slices.SortedFunc(maps.Keys(c.Kinds), func(a, b string) int {
-		return cmp.Or(c.Kinds[b]-c.Kinds[a], strings.Compare(a, b))
-	})
 }
 
 // proves reports whether a 0 shows anything.

@@ -106,5 +106,5 @@ func TestFirstSeeds(t *testing.T) {
 		}}},
 	}
 	assert.Contains(t, matrixText(t, m), "redlock / empty: 40 % (26.3 to 55.4 %), two holders 16 (seed 3), stale write 5 (seed 0)\n")
-	assert.Contains(t, html(t, report.Report{Matrix: m}), "two holders: 16 (first seed 3). stale write: 5 (first seed 0).")
+	assert.Contains(t, html(t, report.Report{Matrix: m}), "two holders 16 (seed 3). stale write 5 (seed 0).")
 }

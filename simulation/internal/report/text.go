@@ -57,13 +57,7 @@ func (c Cell) found() string {
 	if c.Violated == 0 && !c.Unexpected {
 		return ""
 	}
-	text := c.intervalText()
-	for _, kind := range c.kinds() {
-		text += ", " + kind
-		if seed, known := c.First[kind]; known {
-			text += fmt.Sprintf(" %d (seed %d)", c.Kinds[kind], seed)
-		}
-	}
+	text := strings.Join(append([]string{c.intervalText()}, c.Counts()...), ", ")
 	if c.Violated > 0 && len(c.First) == 0 {
 		text += fmt.Sprintf("; seed %d", c.Seed)
 	}

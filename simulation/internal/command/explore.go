@@ -5,11 +5,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"github.com/redquorum/redlock/simulation/internal/wrap"
 	"io"
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"

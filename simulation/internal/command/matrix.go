@@ -5,10 +5,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"github.com/redquorum/redlock/simulation/internal/wrap"
 	"io"
 	"runtime"
 	"strings"
+
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation/designs"
@@ -46,7 +47,7 @@ func (f *matrixFlags) register(flags *flag.FlagSet, html string) {
 }
 
 // runSummary is the program without a command: eight faults against five designs on one
-// screen, and the full page.
+// screen, the next commands, and the full page.
 func runSummary(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var f matrixFlags
 	flags := flag.NewFlagSet("redlocksim", flag.ContinueOnError)
@@ -54,14 +55,26 @@ func runSummary(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
-	if err := f.open("", flags); err != nil {
+	return f.run(ctx, "", flags, stderr, func(r matrix.Result) error { return f.firstScreen(ctx, stdout, r) })
+}
+
+// nextCommands are the suggested commands after the first screen.
+var nextCommands = [][2]string{
+	{"run S1", "one pause, step by step"},
+	{"play", "your own, in a browser"},
+	{"matrix", "every lock and fault"},
+}
+
+// firstScreen shows a new user the result and the next commands. It fits on a screen.
+func (f *matrixFlags) firstScreen(ctx context.Context, w io.Writer, r matrix.Result) error {
+	if err := f.print(ctx, w, r, r.Summary().Text); err != nil {
 		return err
 	}
-	r, err := f.play(ctx, stderr)
-	if err != nil && r.Runs == 0 {
-		return err
+	fmt.Fprintln(w, "\nNext:")
+	for _, n := range nextCommands {
+		fmt.Fprintf(w, "%-*s  %s\n", len(start)+11, "  "+start+" "+n[0], n[1])
 	}
-	return errors.Join(err, f.firstScreen(ctx, stdout, r))
+	return nil
 }
 
 func fenced() []string {
@@ -90,15 +103,27 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if columns != "" {
 		f.plan.Faults = commas(columns)
 	}
-	if err := f.open("matrix", flags); err != nil {
+	return f.run(ctx, "matrix", flags, stderr, func(r matrix.Result) error {
+		return f.print(ctx, stdout, r, func(w io.Writer) error {
+			err := r.Matrix().Text(w)
+			if never := r.NeverReached(); len(never) > 0 {
+				wrap.Paragraph(w, "\nNever happened in the matrix, so that nothing is shown about it: ", strings.Join(never, "; "))
+			}
+			return err
+		})
+	})
+}
+
+// run plays the plan and shows the result, or what there is of it.
+func (f *matrixFlags) run(ctx context.Context, command string, flags *flag.FlagSet, stderr io.Writer, show func(matrix.Result) error) error {
+	if err := f.open(command, flags); err != nil {
 		return err
 	}
 	r, err := f.play(ctx, stderr)
 	if err != nil && r.Runs == 0 {
 		return err
 	}
-	printPartly(stdout, r)
-	return errors.Join(err, r.Matrix().Text(stdout), f.print(ctx, stdout, r))
+	return errors.Join(err, show(r))
 }
 
 // play runs the plan. An interruption is not an error yet, because the finished runs are
@@ -116,20 +141,23 @@ func (f *matrixFlags) play(ctx context.Context, stderr io.Writer) (matrix.Result
 	return r, err
 }
 
-// print prints unexpected results and writes the page.
-func (f *matrixFlags) print(ctx context.Context, stdout io.Writer, r matrix.Result) error {
+// print prints a table, unexpected results and sums, and writes the page.
+func (f *matrixFlags) print(ctx context.Context, stdout io.Writer, r matrix.Result, table func(io.Writer) error) error {
+	if !r.Ended {
+		fmt.Fprintf(stdout, "%s\n\n", partly(r))
+	}
+	if err := table(stdout); err != nil {
+		return err
+	}
 	unexpected := r.Unexpected()
 	printUnexpected(stdout, unexpected)
 	safe, violated := r.Safe()
-	fmt.Fprintf(stdout, "\n%d runs, %d events. Where no violation is expected there were %d in %d runs.\n", r.Runs, r.Events, violated, safe)
-	if never := r.NeverReached(); len(never) > 0 {
-		wrap.Paragraph(stdout, "Never happened in the matrix, so that nothing is shown about it: ", strings.Join(never, "; "))
-	}
+	fmt.Fprintf(stdout, "\n%d runs. Where no violation is expected there were %d in %d.\n", r.Runs, violated, safe)
 	if f.html != "" {
 		if err := f.writePage(r); err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "The report with timelines: %s\n", f.html)
+		fmt.Fprintf(stdout, "Pictures, reasons and all tables: %s\n", f.html)
 	}
 	return verdict(ctx, unexpected)
 }
@@ -147,13 +175,6 @@ func printUnexpected(w io.Writer, unexpected []error) {
 // partly returns a note about an interrupted plan.
 func partly(r matrix.Result) string {
 	return fmt.Sprintf("INTERRUPTED after %d of %d runs. Only these are counted.", r.Runs, r.Planned)
-}
-
-// printPartly says if a plan was interrupted.
-func printPartly(w io.Writer, r matrix.Result) {
-	if !r.Ended {
-		fmt.Fprintf(w, "%s\n\n", partly(r))
-	}
 }
 
 // verdict returns the error with which the command fails.

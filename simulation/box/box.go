@@ -376,21 +376,14 @@ func (b *box) conclude(r *Report, began time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r.Tallies, r.Took = b.tallies, time.Since(began)
-	order, worst := Faults(), Kinds()
+	order := Faults()
 	slices.SortFunc(r.Tallies, func(a, b Tally) int { return slices.Index(order, a.Fault) - slices.Index(order, b.Fault) })
+	for t, k := range found(r.Tallies) {
+		k.Limit = r.Reference.shows(t.By(*k), k.Kind)
+		k.Allowed = b.options.allows(t.By(*k), *k)
+	}
 	for _, t := range r.Tallies {
-		for i := range t.Kinds {
-			k := &t.Kinds[i]
-			k.Limit = r.Reference.shows(t.By(*k), k.Kind)
-			k.Allowed = b.options.allows(t.By(*k), *k)
-		}
-		rank := func(k Broken) int {
-			if k.Limit {
-				return len(worst) + slices.Index(worst, k.Kind)
-			}
-			return slices.Index(worst, k.Kind)
-		}
-		slices.SortFunc(t.Kinds, func(a, b Broken) int { return rank(a) - rank(b) })
+		slices.SortFunc(t.Kinds, func(a, b Broken) int { return a.rank() - b.rank() })
 	}
 	if len(b.skipped) > 0 {
 		r.WhySkipped = b.skipped[0].Error()

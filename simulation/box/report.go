@@ -50,42 +50,34 @@ func (r Report) Replay(t Tally, b Broken) Replay {
 // Worst returns the replay of the worst finding, first of those that only this client shows, and false if
 // there is none.
 func (r Report) Worst() (replay Replay, ok bool) {
-	for _, limit := range []bool{false, true} {
-		for _, kind := range Kinds() {
-			for _, t := range r.Tallies {
-				for _, b := range t.Kinds {
-					if b.Kind == kind && b.Limit == limit {
-						return r.Replay(t, b), true
-					}
-				}
-			}
+	var worst *Broken
+	for t, b := range found(r.Tallies) {
+		if worst == nil || b.rank() < worst.rank() {
+			worst, replay = b, r.Replay(t, *b)
 		}
 	}
-	return Replay{}, false
+	return replay, worst != nil
 }
 
 // list returns findings, by the faults that show them: "pause: stale write, lost update; crash: never free".
 func (r Report) list(is func(Broken) bool) string {
 	var faults []string
 	kinds := map[string][]string{}
-	for _, t := range r.Tallies {
-		for _, b := range t.Kinds {
-			by := t.By(b)
-			if !is(b) || slices.Contains(kinds[by], string(b.Kind)) {
-				continue
-			}
-			if kinds[by] == nil {
-				faults = append(faults, by)
-			}
-			kinds[by] = append(kinds[by], string(b.Kind))
+	for t, b := range found(r.Tallies) {
+		by := t.By(*b)
+		if by == noFault {
+			by = "without a fault"
 		}
+		if !is(*b) || slices.Contains(kinds[by], string(b.Kind)) {
+			continue
+		}
+		if kinds[by] == nil {
+			faults = append(faults, by)
+		}
+		kinds[by] = append(kinds[by], string(b.Kind))
 	}
 	for i, fault := range faults {
-		under := fault
-		if fault == noFault {
-			under = "without a fault"
-		}
-		faults[i] = under + ": " + strings.Join(kinds[fault], ", ")
+		faults[i] = fault + ": " + strings.Join(kinds[fault], ", ")
 	}
 	return strings.Join(faults, "; ")
 }

@@ -3,6 +3,8 @@ package box
 import (
 	"cmp"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 )
 
@@ -36,6 +38,28 @@ type Broken struct {
 	Again    int `json:"again"`
 
 	whole int // how many steps the case has
+}
+
+// found yields all findings with their tallies.
+func found(tallies []Tally) iter.Seq2[Tally, *Broken] {
+	return func(yield func(Tally, *Broken) bool) {
+		for _, t := range tallies {
+			for i := range t.Kinds {
+				if !yield(t, &t.Kinds[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// rank orders findings: the worst first, and before all limits what only this client shows.
+func (b Broken) rank() int {
+	n := slices.Index(Kinds(), b.Kind)
+	if b.Limit {
+		n += len(kinds)
+	}
+	return n
 }
 
 // Finding returns what the play shows of the kind.
@@ -88,12 +112,10 @@ func (r Report) bare(none Tally) (all []string) {
 	for _, b := range none.Kinds {
 		seen[b.Kind] = true
 	}
-	for _, t := range r.Tallies {
-		for _, b := range t.Kinds {
-			if t.By(b) == noFault && !seen[b.Kind] {
-				seen[b.Kind] = true
-				all = append(all, fmt.Sprintf("%s (see %s)", b.Kind, t.Fault))
-			}
+	for t, b := range found(r.Tallies) {
+		if t.By(*b) == noFault && !seen[b.Kind] {
+			seen[b.Kind] = true
+			all = append(all, fmt.Sprintf("%s (see %s)", b.Kind, t.Fault))
 		}
 	}
 	return all

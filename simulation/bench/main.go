@@ -58,12 +58,11 @@ type part struct {
 	name    string
 	measure func(measurement, *Results) error
 	cases   func(options) []ownCase
-	figures []figure
 }
 
 var parts = []part{
-	{"throughput", measuredThroughput, throughputCases, cycleFigures}, {"sick", measuredSickness, nil, nil}, {"contended", measuredContention, nil, nil},
-	{"scale", measuredScale, scaleCases, cycleFigures}, {"held", measuredHeld, heldCases, heldFigures},
+	{"throughput", measuredThroughput, throughputCases}, {"sick", measuredSickness, nil}, {"contended", measuredContention, nil},
+	{"scale", measuredScale, scaleCases}, {"held", measuredHeld, heldCases},
 }
 
 // partNames lists the parts, or only those that can be compared.

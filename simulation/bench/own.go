@@ -8,6 +8,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation/bench/client"
 	"github.com/redquorum/redlock/simulation/bench/stats"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // ownCase is something to measure of this library alone, as a process of its own.
@@ -30,19 +31,11 @@ const busy = 128
 func throughputCases(o options) (cases []ownCase) {
 	for _, n := range o.workers {
 		cases = append(cases, ownCase{
-			count(n, "worker"), servers, o.times,
+			wrap.Count(n, "worker"), servers, o.times,
 			client.Task{TTL: ttl, Long: o.long, Workers: n},
 		})
 	}
 	return cases
-}
-
-// count returns a number of things.
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func scaleCases(o options) (cases []ownCase) {
@@ -53,7 +46,7 @@ func scaleCases(o options) (cases []ownCase) {
 		add(fmt.Sprintf("%d servers", n), n, 0)
 	}
 	for _, keys := range []int{1, 1000, 1_000_000} {
-		add(count(keys, "key"), servers, keys)
+		add(wrap.Count(keys, "key"), servers, keys)
 	}
 	return cases
 }
@@ -75,7 +68,7 @@ func heldCases(o options) (cases []ownCase) {
 	}
 	for _, n := range numbers {
 		cases = append(cases, ownCase{
-			count(n, "lease"), servers, min(o.times, heldRounds), client.Task{TTL: long, Long: long, Leases: n},
+			wrap.Count(n, "lease"), servers, min(o.times, heldRounds), client.Task{TTL: long, Long: long, Leases: n},
 		})
 	}
 	return cases

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // Report is the result of Run.
@@ -122,7 +124,7 @@ func (r Report) Conclusions() (all []string) {
 		say("Unknown: %s never struck, so nothing is known of it.", unknown)
 	}
 	if n := r.skipped(); n > 0 {
-		say("Skipped: %s, because a client did not get its first lock: %s.", count(n, "play"), r.WhySkipped)
+		say("Skipped: %s, because a client did not get its first lock: %s.", wrap.Count(n, "play"), r.WhySkipped)
 	}
 	return all
 }
@@ -132,14 +134,6 @@ func (r Report) skipped() (n int) {
 		n += t.Skipped
 	}
 	return n
-}
-
-// count is a number of things.
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 // subject says what was played, and on which servers.

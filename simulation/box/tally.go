@@ -6,6 +6,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // Tally is what came of one fault.
@@ -134,5 +136,5 @@ func (b Broken) again() string {
 	if b.Again == 0 {
 		return "not played again, because the time was up"
 	}
-	return fmt.Sprintf("again in %d of %s", b.Repeated, count(b.Again, "play"))
+	return fmt.Sprintf("again in %d of %s", b.Repeated, wrap.Count(b.Again, "play"))
 }

@@ -89,7 +89,7 @@ var policy = map[string][]string{
 	"simulation/internal/machine": {"fencing", "quorum/wire", "simulation/fault", "simulation/record"},
 
 	// It knows nothing of the tasks that it runs.
-	"simulation/internal/farm":    {"golang.org/x/sync/errgroup"},
+	"simulation/internal/farm":    {},
 	"simulation/internal/wrap":    {},
 	"simulation/internal/shorten": {},
 
@@ -115,7 +115,7 @@ var policy = map[string][]string{
 
 	// The same designs on real servers, which it starts and breaks.
 	// The box plays lock clients of any language on real servers.
-	"simulation/box":        {"golang.org/x/sync/errgroup", "fencing", "instance/embedded", "instance/instancetest/redisproc", "simulation/box/driver", "simulation/check", "simulation/fault", "simulation/record", "simulation/internal/shorten"},
+	"simulation/box":        {"golang.org/x/sync/errgroup", "fencing", "instance/embedded", "instance/instancetest/redisproc", "simulation/box/driver", "simulation/check", "simulation/fault", "simulation/record", "simulation/internal/shorten", "simulation/internal/wrap"},
 	"simulation/box/driver": {},
 	"simulation/internal/live": {"simulation/check", "simulation/box", "simulation/box/driver",
 		"fencing", "instance", "instance/instancetest/redisproc", "quorum", "simulation", "simulation/designs", "simulation/redismodel", "simulation/internal/scenarios", "simulation/internal/wrap",

@@ -28,8 +28,7 @@ type matrixFlags struct {
 }
 
 // open checks the flags before the runs begin.
-func (f *matrixFlags) open(command string, flags *flag.FlagSet) error {
-	f.again = repeat(command, given(flags)...)
+func (f *matrixFlags) open() error {
 	if f.plan.Seeds < 1 {
 		return usageError{errors.New("-seeds is 0, want 1 or more")}
 	}
@@ -55,7 +54,8 @@ func runSummary(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
-	return f.run(ctx, "", flags, stderr, func(r matrix.Result) error { return f.firstScreen(ctx, stdout, r) })
+	f.again = repeat("", args...)
+	return f.run(ctx, stderr, func(r matrix.Result) error { return f.firstScreen(ctx, stdout, r) })
 }
 
 // nextCommands are the suggested commands after the first screen.
@@ -103,7 +103,8 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if columns != "" {
 		f.plan.Faults = commas(columns)
 	}
-	return f.run(ctx, "matrix", flags, stderr, func(r matrix.Result) error {
+	f.again = repeat("matrix", args...)
+	return f.run(ctx, stderr, func(r matrix.Result) error {
 		return f.print(ctx, stdout, r, func(w io.Writer) error {
 			err := r.Matrix().Text(w)
 			if never := r.NeverReached(); len(never) > 0 {
@@ -115,8 +116,8 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 }
 
 // run plays the plan and shows the result, or what there is of it.
-func (f *matrixFlags) run(ctx context.Context, command string, flags *flag.FlagSet, stderr io.Writer, show func(matrix.Result) error) error {
-	if err := f.open(command, flags); err != nil {
+func (f *matrixFlags) run(ctx context.Context, stderr io.Writer, show func(matrix.Result) error) error {
+	if err := f.open(); err != nil {
 		return err
 	}
 	r, err := f.play(ctx, stderr)
@@ -183,7 +184,7 @@ func verdict(ctx context.Context, unexpected []error) error {
 	case ctx.Err() != nil:
 		return errors.New("interrupted: this is what had been played")
 	case len(unexpected) > 0:
-		return fmt.Errorf("%s not as expected", count(len(unexpected), "cell"))
+		return fmt.Errorf("%s not as expected", wrap.Count(len(unexpected), "cell"))
 	}
 	return nil
 }

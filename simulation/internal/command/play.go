@@ -9,8 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"runtime"
 	"strconv"
 	"time"
 
@@ -24,11 +22,9 @@ var buildPage = browser.Build
 func runPlay(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var out string
 	var port int
-	var open bool
 	flags := flag.NewFlagSet("play", flag.ContinueOnError)
 	flags.StringVar(&out, "out", "", "write the page's files into this `folder` instead of serving them: they work in every folder of every web server")
 	flags.IntVar(&port, "port", 0, "the `port` on 127.0.0.1 (default: a free one)")
-	flags.BoolVar(&open, "open", true, "open the page in a browser, if there is one")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
@@ -62,9 +58,6 @@ func runPlay(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	}
 	address := "http://" + listener.Addr().String() + "/"
 	fmt.Fprintf(stdout, "%s\nCtrl-C ends it\n", address)
-	if open {
-		openBrowser(ctx, address)
-	}
 	return serve(ctx, listener, browser.Handler(folder))
 }
 
@@ -83,24 +76,4 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 		err = errors.Join(err, served)
 	}
 	return err
-}
-
-// openBrowser opens an address with the system's own command. Without one, nothing happens: the
-// address is on the terminal.
-func openBrowser(ctx context.Context, address string) {
-	name, args := "xdg-open", []string{address}
-	switch runtime.GOOS {
-	case "darwin":
-		name = "open"
-	case "windows":
-		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", address}
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return
-	}
-	cmd := exec.CommandContext(ctx, path, args...)
-	if cmd.Start() == nil {
-		go func() { _ = cmd.Wait() }() // it ends on its own, or with ctx
-	}
 }

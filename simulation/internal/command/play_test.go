@@ -34,7 +34,7 @@ func TestPlayServesThePage(t *testing.T) {
 	from, to := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		code <- Run(ctx, []string{"play", "-open=false"}, to, io.Discard)
+		code <- Run(ctx, []string{"play"}, to, io.Discard)
 		_ = to.Close()
 	}()
 	lines := bufio.NewReader(from)
@@ -77,7 +77,7 @@ func TestPlayWritesThePage(t *testing.T) {
 // Without a Go toolchain it says so in one sentence.
 func TestPlayWithoutGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	out, errs := does(t, exitUsage, "play", "-open=false")
+	out, errs := does(t, exitUsage, "play")
 	assert.Empty(t, out)
 	assert.Equal(t, "redlocksim play: the page's engine is built with the go command, which isn't in the PATH; install Go from https://go.dev/dl\n", errs)
 	_, errs = does(t, exitUsage, "play", "-port", "70000")

@@ -62,25 +62,20 @@ func (c Cell) Rate() float64 {
 //
 // Source: E. B. Wilson, "Probable Inference, the Law of Succession, and
 // Statistical Inference", JASA 22 (1927).
-func (c Cell) Interval() (low, high float64) { return wilson(c.Violated, c.Runs) }
-
-// z is the normal distribution's quantile for 95 % on two sides.
-const z = 1.959963984540054
-
-func wilson(hits, runs int) (low, high float64) {
-	if runs <= 0 {
+func (c Cell) Interval() (low, high float64) {
+	const z = 1.959963984540054 // the normal distribution's quantile for 95 % on two sides
+	if c.Runs == 0 {
 		return 0, 1
 	}
-	n := float64(runs)
-	p := min(1, max(0, float64(hits)/n))
+	n, p := float64(c.Runs), c.Rate()
 	middle := p + z*z/(2*n)
 	spread := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	low, high = (middle-spread)/(1+z*z/n), (middle+spread)/(1+z*z/n)
 	// Rounding must not leave a small difference here.
-	if hits <= 0 {
+	if c.Violated == 0 {
 		low = 0
 	}
-	if hits >= runs {
+	if c.Violated == c.Runs {
 		high = 1
 	}
 	return low, high

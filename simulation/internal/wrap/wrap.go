@@ -1,4 +1,4 @@
-// Package wrap breaks texts into lines.
+// Package wrap is how commands write: lines that fit, and numbers of things.
 package wrap
 
 import (
@@ -41,4 +41,12 @@ const width = 100
 // is lost, so the writer has to keep it.
 func Paragraph(w io.Writer, head, text string) {
 	fmt.Fprintln(w, strings.Join(Lines(text, width, head, "    "), "\n"))
+}
+
+// Count is a number of things, whose plural ends with an s.
+func Count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }

@@ -3,15 +3,17 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/redquorum/redlock/simulation/bench/client"
 	"github.com/redquorum/redlock/simulation/bench/stats"
+	"golang.org/x/sync/errgroup"
 )
 
 // Contended is the result of a competition for one lock.
@@ -104,13 +106,12 @@ func startProcesses(ctx context.Context, processes int, task assignment) ([]turn
 	if err != nil {
 		return nil, err
 	}
-	all, errs := make([]turns, processes), make([]error, processes)
-	var running sync.WaitGroup
-	for i := range processes {
-		running.Go(func() { errs[i] = assigned(ctx, task, &all[i], exe, contenderProcess) })
+	all := make([]turns, processes)
+	var running errgroup.Group
+	for i := range all {
+		running.Go(func() error { return assigned(ctx, task, &all[i], exe, contenderProcess) })
 	}
-	running.Wait()
-	return all, errors.Join(errs...)
+	return all, running.Wait()
 }
 
 // contendAsProcess runs such a process.
@@ -141,36 +142,26 @@ func contendAsProcess(stdin io.Reader, stdout, stderr io.Writer) int {
 
 // contend has workers acquire one lock in turns, and returns how long each waited.
 func contend(l locker, task assignment) turns {
-	result := turns{Waits: make([][]time.Duration, task.Workers)}
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	end := time.Now().Add(task.Long)
-	for w := range task.Workers {
-		all.Go(func() {
-			// A wait at the end is cancelled, and does not count.
-			ctx, cancel := context.WithDeadline(context.Background(), end)
-			defer cancel()
-			for began := time.Now(); began.Before(end); began = time.Now() {
-				unlock, err := l.lock(ctx, task.Name)
-				waited := time.Since(began)
-				if err != nil {
-					if ctx.Err() == nil {
-						mu.Lock()
-						result.Failed++
-						mu.Unlock()
-					}
-					continue
-				}
-				result.Waits[w] = append(result.Waits[w], waited)
-				time.Sleep(hold)
-				if err := unlock(context.WithoutCancel(ctx)); err != nil {
-					mu.Lock()
-					result.Failed++
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	all.Wait()
-	return result
+	// A wait at the end is cancelled, and does not count.
+	ctx, cancel := context.WithTimeout(context.Background(), task.Long)
+	defer cancel()
+	var mu sync.Mutex // of a worker that hangs for longer than Work does
+	waits := make([][]time.Duration, task.Workers)
+	_, failed := client.Work(context.Background(), task.Workers, task.Long, func(w int, _ *rand.Rand) error {
+		began := time.Now()
+		unlock, err := l.lock(ctx, task.Name)
+		if err != nil && ctx.Err() != nil {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		mu.Lock()
+		waits[w] = append(waits[w], time.Since(began))
+		mu.Unlock()
+		time.Sleep(hold)
+		return unlock(context.WithoutCancel(ctx))
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	return turns{slices.Clone(waits), failed}
 }

@@ -11,8 +11,8 @@
 // the servers share its cores.
 //
 // The parts scale and held measure this library alone, as a process of its own (folder client).
-// With -against that program is also built with the other checkout, and the two are measured in
-// turns. The output then has the ratios.
+// With -against the other checkout's is built, too, and the two are measured in turns. The output
+// then has the ratios.
 package main
 
 import (
@@ -58,12 +58,11 @@ type part struct {
 	name    string
 	measure func(measurement, *Results) error
 	cases   func(options) []ownCase
-	figures []figure
 }
 
 var parts = []part{
-	{"throughput", measuredThroughput, throughputCases, cycleFigures}, {"sick", measuredSickness, nil, nil}, {"contended", measuredContention, nil, nil},
-	{"scale", measuredScale, scaleCases, cycleFigures}, {"held", measuredHeld, heldCases, heldFigures},
+	{"throughput", measuredThroughput, throughputCases}, {"sick", measuredSickness, nil}, {"contended", measuredContention, nil},
+	{"scale", measuredScale, scaleCases}, {"held", measuredHeld, heldCases},
 }
 
 // partNames lists the parts, or only those that can be compared.
@@ -195,16 +194,16 @@ func measure(ctx context.Context, opts options, stderr io.Writer) (results Resul
 		return results, err
 	}
 	m.progress("building the client program")
-	b, err := newBuilder(ctx)
+	folder, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return results, err
 	}
-	defer func() { _ = b.close() }()
-	if m.client, err = b.build(ctx, ""); err != nil {
+	defer func() { _ = os.RemoveAll(folder) }()
+	if m.client, err = build(ctx, root, folder); err != nil {
 		return results, err
 	}
 	if opts.against != "" {
-		other, err := b.build(ctx, opts.against)
+		other, err := build(ctx, opts.against, filepath.Join(folder, "other"))
 		if err != nil {
 			return results, err
 		}

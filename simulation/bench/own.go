@@ -8,6 +8,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation/bench/client"
 	"github.com/redquorum/redlock/simulation/bench/stats"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // ownCase is something to measure of this library alone, as a process of its own.
@@ -30,19 +31,11 @@ const busy = 128
 func throughputCases(o options) (cases []ownCase) {
 	for _, n := range o.workers {
 		cases = append(cases, ownCase{
-			count(n, "worker"), servers, o.times,
+			wrap.Count(n, "worker"), servers, o.times,
 			client.Task{TTL: ttl, Long: o.long, Workers: n},
 		})
 	}
 	return cases
-}
-
-// count returns a number of things.
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func scaleCases(o options) (cases []ownCase) {
@@ -53,7 +46,7 @@ func scaleCases(o options) (cases []ownCase) {
 		add(fmt.Sprintf("%d servers", n), n, 0)
 	}
 	for _, keys := range []int{1, 1000, 1_000_000} {
-		add(count(keys, "key"), servers, keys)
+		add(wrap.Count(keys, "key"), servers, keys)
 	}
 	return cases
 }
@@ -75,7 +68,7 @@ func heldCases(o options) (cases []ownCase) {
 	}
 	for _, n := range numbers {
 		cases = append(cases, ownCase{
-			count(n, "lease"), servers, min(o.times, heldRounds), client.Task{TTL: long, Long: long, Leases: n},
+			wrap.Count(n, "lease"), servers, min(o.times, heldRounds), client.Task{TTL: long, Long: long, Leases: n},
 		})
 	}
 	return cases
@@ -121,11 +114,13 @@ func measuredScale(m measurement, results *Results) error {
 		return err
 	}
 	base := slices.IndexFunc(cases, func(c ownCase) bool { return c.servers == servers && c.task.Keys == 0 })
-	perSecond := func(i int) []float64 { return stats.Each(all[i], cycleFigures[0].of) }
+	perSecond := func(i int) []float64 {
+		return stats.Each(all[i], func(r client.Result) float64 { return r.Cycles.PerSecond })
+	}
 	for i, c := range cases {
 		results.Scale = append(results.Scale, Scale{
 			c.servers, c.task.Keys, c.task.Workers,
-			joined(all[i], func(r client.Result) client.Cycles { return *r.Cycles }), stats.RatioOf(perSecond(i), perSecond(base)),
+			stats.Join(stats.Each(all[i], cyclesOf)), stats.RatioOf(perSecond(i), perSecond(base)),
 		})
 	}
 	return nil
@@ -134,19 +129,13 @@ func measuredScale(m measurement, results *Results) error {
 func measuredHeld(m measurement, results *Results) error {
 	all, err := m.cases("held", heldCases(m.options))
 	for _, of := range all {
-		results.Held = append(results.Held, joined(of, func(r client.Result) client.Held { return *r.Held }))
+		results.Held = append(results.Held, stats.Join(stats.Each(of, heldOf)))
 	}
 	return err
 }
 
-// joined combines the rounds of one case.
-func joined[T any](results []client.Result, of func(client.Result) T) T {
-	all := make([]T, len(results))
-	for i, r := range results {
-		all[i] = of(r)
-	}
-	return stats.Join(all)
-}
+func cyclesOf(r client.Result) client.Cycles { return *r.Cycles }
+func heldOf(r client.Result) client.Held     { return *r.Held }
 
 // Against is a comparison of two checkouts of this library.
 type Against struct {
@@ -157,38 +146,9 @@ type Against struct {
 
 // Comparison is one figure of both.
 type Comparison struct {
-	Part   string  `json:"part"`
-	What   string  `json:"what"`
-	Figure string  `json:"figure"`
-	This   float64 `json:"this"` // medians
-	Other  float64 `json:"other"`
-	// Ratio is This over Other. There is none if Other is 0 in all rounds, and none of failures.
-	stats.Ratio
-}
-
-// figure is a figure to compare.
-type figure struct {
-	name string
-	of   func(client.Result) float64
-	// accident: its ratio says nothing.
-	accident bool
-}
-
-var cycleFigures = []figure{
-	{name: "cycles/s", of: func(r client.Result) float64 { return r.Cycles.PerSecond }},
-	{name: "p50 µs", of: func(r client.Result) float64 { return r.Cycles.P50 }},
-	{name: "p99 µs", of: func(r client.Result) float64 { return r.Cycles.P99 }},
-	{name: "client CPU µs/cycle", of: func(r client.Result) float64 { return r.Cycles.ClientCPU }},
-	{name: "servers' CPU µs/cycle", of: func(r client.Result) float64 { return r.Cycles.ServerCPU }},
-	{name: "allocations/cycle", of: func(r client.Result) float64 { return r.Cycles.Allocs }},
-	{name: "failed", of: func(r client.Result) float64 { return float64(r.Cycles.Failed) }, accident: true},
-}
-
-var heldFigures = []figure{
-	{name: "heap bytes/lease", of: func(r client.Result) float64 { return r.Held.Heap }},
-	{name: "client CPU, cores", of: func(r client.Result) float64 { return r.Held.ClientCPU }},
-	{name: "servers' CPU, cores", of: func(r client.Result) float64 { return r.Held.ServerCPU }},
-	{name: "leases lost", of: func(r client.Result) float64 { return float64(r.Held.Lost) }, accident: true},
+	Part string `json:"part"`
+	What string `json:"what"`
+	stats.Comparison
 }
 
 // against measures two programs. The other is measured right before or after this one, so that
@@ -208,15 +168,18 @@ func (m measurement) against(other program) (*Against, error) {
 			if err != nil {
 				return nil, err
 			}
-			for _, f := range part.figures {
-				this, other := stats.Each(all[0], f.of), stats.Each(all[1], f.of)
-				one := Comparison{Part: part.name, What: c.what, Figure: f.name, This: stats.Median(this), Other: stats.Median(other)}
-				if !f.accident {
-					one.Ratio = stats.RatioOf(this, other)
-				}
-				result.Figures = append(result.Figures, one)
+			for _, f := range figuresOf(all) {
+				result.Figures = append(result.Figures, Comparison{part.name, c.what, f})
 			}
 		}
 	}
 	return result, nil
+}
+
+// figuresOf compares what two programs have measured.
+func figuresOf(both [][]client.Result) []stats.Comparison {
+	if both[0][0].Held != nil {
+		return stats.Compare(stats.Each(both[0], heldOf), stats.Each(both[1], heldOf))
+	}
+	return stats.Compare(stats.Each(both[0], cyclesOf), stats.Each(both[1], cyclesOf))
 }

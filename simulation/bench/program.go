@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// program is the client program, built with a checkout of the library.
+// program is the client program of a checkout.
 type program struct {
 	path    string
 	version string // a commit, if git knows it
@@ -43,85 +43,20 @@ func tail(text string) string {
 	return text
 }
 
-// builder builds the client program into a folder of its own.
-type builder struct {
-	module string // the folder of this module
-	dir    string
-}
-
-func newBuilder(ctx context.Context) (*builder, error) {
-	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+// build builds the client program of a checkout into a folder.
+func build(ctx context.Context, root, folder string) (p program, err error) {
+	root, err = filepath.Abs(root)
+	p = program{path: filepath.Join(folder, "client"), version: version(ctx, root)}
 	if err != nil {
-		return nil, fmt.Errorf("building the client program takes the go command: %w", err)
+		return p, err
 	}
-	module := filepath.Dir(strings.TrimSpace(string(out)))
-	if _, err := os.Stat(filepath.Join(module, "client", "program")); err != nil {
-		return nil, fmt.Errorf("the client program is built from its source, in the module's folder; start this with go -C simulation/bench run . (%w)", err)
-	}
-	dir, err := os.MkdirTemp("", "bench")
-	if err != nil {
-		return nil, err
-	}
-	return &builder{module, dir}, nil
-}
-
-func (b *builder) close() error { return os.RemoveAll(b.dir) }
-
-// build builds the program with the checkout that this module is part of, or with another one.
-func (b *builder) build(ctx context.Context, checkout string) (program, error) {
-	root, name := filepath.Join(b.module, "..", ".."), "this"
-	args := []string{"build", "-o"}
-	if checkout == "" {
-		args = append(args, filepath.Join(b.dir, name))
-	} else {
-		var err error
-		if root, err = filepath.Abs(checkout); err != nil {
-			return program{}, err
-		}
-		name = "other"
-		mod := filepath.Join(b.dir, "other.mod")
-		if err := b.modfile(ctx, root, mod); err != nil {
-			return program{}, err
-		}
-		args = append(args, filepath.Join(b.dir, name), "-mod=mod", "-modfile="+mod)
-	}
-	cmd := exec.CommandContext(ctx, "go", append(args, "./client/program")...)
-	cmd.Dir = b.module
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", p.path, "./client/program")
+	cmd.Dir = filepath.Join(root, "simulation", "bench")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return program{}, fmt.Errorf("building the client program with the library in %s: %w: %s", root, err, tail(string(out)))
+		return p, fmt.Errorf("building the client program of %s, which has to be a checkout of this repository: %w: %s", root, err, tail(string(out)))
 	}
-	return program{filepath.Join(b.dir, name), version(ctx, root)}, nil
+	return p, nil
 }
-
-// modfile writes a copy of this module's go.mod that takes the library from another checkout,
-// and a go.sum with what either needs.
-func (b *builder) modfile(ctx context.Context, root, mod string) error {
-	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if err != nil || !bytes.HasPrefix(text, []byte("module "+libraryModule+"\n")) {
-		return fmt.Errorf("%s is no checkout of this repository", root)
-	}
-	text, err = os.ReadFile(filepath.Join(b.module, "go.mod"))
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(mod, text, 0o644); err != nil {
-		return err
-	}
-	if out, err := exec.CommandContext(ctx, "go", "mod", "edit", "-replace="+libraryModule+"="+root, mod).CombinedOutput(); err != nil {
-		return fmt.Errorf("go mod edit: %w: %s", err, tail(string(out)))
-	}
-	var sums []byte
-	for _, file := range []string{filepath.Join(b.module, "go.sum"), filepath.Join(root, "go.sum")} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		sums = append(sums, text...)
-	}
-	return os.WriteFile(strings.TrimSuffix(mod, ".mod")+".sum", sums, 0o644)
-}
-
-const libraryModule = "github.com/redquorum/redlock"
 
 // version names a checkout by its commit, and says if it has been changed since. Without git it is
 // unknown.

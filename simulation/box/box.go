@@ -122,7 +122,6 @@ type box struct {
 
 	mu      sync.Mutex
 	tallies []Tally
-	could   map[Kind]int // plays
 	played  int
 	skipped []error
 }
@@ -139,7 +138,7 @@ func open(ctx context.Context, o Options, clocks bool) (b *box, err error) {
 	if _, err := exec.LookPath(o.Command[0]); err != nil {
 		return nil, fmt.Errorf("%w: the driver: %w", ErrOptions, err)
 	}
-	b = &box{options: o, could: map[Kind]int{}}
+	b = &box{options: o}
 	if err := b.greet(ctx); err != nil {
 		return nil, err
 	}
@@ -335,11 +334,6 @@ func (b *box) took(c Case, p Play, err error) error {
 		return nil
 	}
 	t.count(c, p)
-	for kind, could := range p.Could {
-		if could {
-			b.could[kind]++
-		}
-	}
 	if b.played++; b.options.Say != nil {
 		b.options.Say(fmt.Sprintf("%d plays, %s: %d of %d with findings", b.played, t.Fault, t.Broke, t.Plays), true)
 	}
@@ -382,26 +376,14 @@ func (b *box) conclude(r *Report, began time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r.Tallies, r.Took = b.tallies, time.Since(began)
-	order, worst := Faults(), Kinds()
+	order := Faults()
 	slices.SortFunc(r.Tallies, func(a, b Tally) int { return slices.Index(order, a.Fault) - slices.Index(order, b.Fault) })
-	failed := map[Kind]int{}
-	for _, t := range r.Tallies {
-		for i := range t.Kinds {
-			k := &t.Kinds[i]
-			k.Limit = r.Reference.shows(t.By(*k), k.Kind)
-			k.Allowed = b.options.allows(t.By(*k), *k)
-			failed[k.Kind] += k.Plays
-		}
-		rank := func(k Broken) int {
-			if k.Limit {
-				return len(worst) + slices.Index(worst, k.Kind)
-			}
-			return slices.Index(worst, k.Kind)
-		}
-		slices.SortFunc(t.Kinds, func(a, b Broken) int { return rank(a) - rank(b) })
+	for t, k := range found(r.Tallies) {
+		k.Limit = r.Reference.shows(t.By(*k), k.Kind)
+		k.Allowed = b.options.allows(t.By(*k), *k)
 	}
-	for _, kind := range worst {
-		r.Checks = append(r.Checks, Check{Kind: kind, Could: b.could[kind], Failed: failed[kind]})
+	for _, t := range r.Tallies {
+		slices.SortFunc(t.Kinds, func(a, b Broken) int { return a.rank() - b.rank() })
 	}
 	if len(b.skipped) > 0 {
 		r.WhySkipped = b.skipped[0].Error()

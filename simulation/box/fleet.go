@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -25,6 +26,28 @@ type Fleet struct {
 	mu      sync.Mutex
 	members []*Member
 	closed  bool
+}
+
+// Member is a server of a Fleet, and what is done to it, as the Fleet tells it.
+type Member struct {
+	// Name is a letter: A, B, C.
+	Name string `json:"name"`
+	// Address is where clients reach it, host:port. It never changes.
+	Address string `json:"address"`
+	// Faults are those that are applied now, with their values.
+	Faults map[string]FaultValues `json:"faults"`
+
+	server *serverState
+	link   *redisproc.Link
+}
+
+// told copies what there is to tell of members.
+func told(members []*Member) []Member {
+	all := []Member{}
+	for _, m := range members {
+		all = append(all, Member{Name: m.Name, Address: m.Address, Faults: maps.Clone(m.Faults)})
+	}
+	return all
 }
 
 // StartFleet starts the servers that o.Servers, 1 to 9, and o.Binary, o.Args and o.Embedded describe. They
@@ -105,9 +128,9 @@ func (f *Fleet) named(name string) (chosen []*Member, err error) {
 }
 
 // apply applies a fault to servers. If one of them can't have it, none gets it.
-func (f *Fleet) apply(members []*Member, fault string, v FaultValues) error {
-	if fault == faultStop && v.Data == "" {
-		v.Data = dataLost
+func (f *Fleet) apply(members []*Member, fault FleetFault, v FaultValues) error {
+	if err := fault.fits(v); err != nil {
+		return err
 	}
 	for _, m := range members {
 		if err := f.refuses(m, fault, v); err != nil {
@@ -115,27 +138,54 @@ func (f *Fleet) apply(members []*Member, fault string, v FaultValues) error {
 		}
 	}
 	for _, m := range members {
-		if err := m.apply(f.live, fault, v); err != nil {
+		now := v
+		if fault.Name == faultStop && (v.Data == "" || m.Faults[faultStop].Data == dataLost) {
+			now.Data = dataLost // what is lost stays lost
+		}
+		if err := fault.apply(f.live, m, now); err != nil {
 			return err
+		}
+		if fault.heal != nil {
+			m.Faults[fault.Name] = now
 		}
 	}
 	return nil
 }
 
+// refuses says why a server can't have a fault.
+func (f *Fleet) refuses(m *Member, fault FleetFault, v FaultValues) error {
+	real, isEmbedded := m.server.real()
+	switch {
+	case isEmbedded != nil && (fault.Name == faultClock || v.Data == dataKept):
+		return refuse(http.StatusNotImplemented, "%v; start redlocksim servers where redis-server is installed", errEmbedded)
+	case fault.Name == faultClock && real.machine == nil:
+		return refuse(http.StatusNotImplemented, "%s", f.library.why())
+	}
+	var inTheWay string
+	switch {
+	case m.server.state == stopped && (fault.Name == faultPause || fault.Name == faultFlush):
+		inTheWay = faultStop
+	case m.server.state == hung && fault.Name == faultFlush:
+		inTheWay = faultPause
+	default:
+		return nil
+	}
+	return refuse(http.StatusConflict, "%s can't have %s now because of %s: heal that first, by DELETE /servers/%s/%s", m.Name, fault.Name, inTheWay, m.Name, inTheWay)
+}
+
 // heal ends a fault of servers, if they have it.
-func (f *Fleet) heal(members []*Member, fault string) error {
-	if known, err := fleetFaultNamed(fault); err != nil {
-		return err
-	} else if known.Healed == "" {
-		return refuse(http.StatusBadRequest, "%s is over at once: there is nothing to heal", fault)
+func (f *Fleet) heal(members []*Member, fault FleetFault) error {
+	if fault.heal == nil {
+		return refuse(http.StatusBadRequest, "%s is over at once: there is nothing to heal", fault.Name)
 	}
 	for _, m := range members {
-		if _, has := m.Faults[fault]; !has {
+		if _, has := m.Faults[fault.Name]; !has {
 			continue
 		}
-		if err := m.heal(f.live, fault); err != nil {
+		if err := fault.heal(f.live, m, FaultValues{}); err != nil {
 			return err
 		}
+		delete(m.Faults, fault.Name)
 	}
 	return nil
 }
@@ -143,10 +193,10 @@ func (f *Fleet) heal(members []*Member, fault string) error {
 // reset heals everything. Data that is lost stays lost.
 func (f *Fleet) reset() error {
 	for _, fault := range FleetFaults() {
-		if fault.Healed == "" {
+		if fault.heal == nil {
 			continue
 		}
-		if err := f.heal(f.members, fault.Name); err != nil {
+		if err := f.heal(f.members, fault); err != nil {
 			return err
 		}
 	}

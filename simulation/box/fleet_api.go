@@ -5,8 +5,10 @@ package box
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 )
 
 // longestBody is how long a request's body may be, in bytes.
@@ -17,27 +19,44 @@ func (f *Fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.api.ServeH
 
 // routes makes the API.
 func (f *Fleet) routes() *http.ServeMux {
+	// named has the servers and the fault of a request's path.
+	named := func(do func([]*Member, FleetFault, FaultValues) error) http.HandlerFunc {
+		return f.answers(func(r *http.Request, v FaultValues) ([]*Member, error) {
+			members, err := f.named(r.PathValue("servers"))
+			if err != nil {
+				return nil, err
+			}
+			var names []string
+			for _, fault := range FleetFaults() {
+				if fault.Name == r.PathValue("fault") {
+					return members, do(members, fault, v)
+				}
+				names = append(names, fault.Name)
+			}
+			return nil, refuse(http.StatusNotFound, "no fault %q; there are %s", r.PathValue("fault"), strings.Join(names, ", "))
+		})
+	}
 	api := http.NewServeMux()
 	api.HandleFunc("GET /servers", f.answers(func(*http.Request, FaultValues) ([]*Member, error) { return f.members, nil }))
-	api.HandleFunc("POST /servers/{servers}/{fault}", f.answers(func(r *http.Request, v FaultValues) ([]*Member, error) {
-		members, err := f.named(r.PathValue("servers"))
-		if err != nil {
-			return nil, err
-		}
-		return members, f.apply(members, r.PathValue("fault"), v)
-	}))
-	api.HandleFunc("DELETE /servers/{servers}/{fault}", f.answers(func(r *http.Request, _ FaultValues) ([]*Member, error) {
-		members, err := f.named(r.PathValue("servers"))
-		if err != nil {
-			return nil, err
-		}
-		return members, f.heal(members, r.PathValue("fault"))
-	}))
+	api.HandleFunc("POST /servers/{servers}/{fault}", named(f.apply))
+	api.HandleFunc("DELETE /servers/{servers}/{fault}", named(func(members []*Member, fault FleetFault, _ FaultValues) error { return f.heal(members, fault) }))
 	api.HandleFunc("POST /reset", f.answers(func(*http.Request, FaultValues) ([]*Member, error) { return f.members, f.reset() }))
 	api.HandleFunc("/", f.answers(func(r *http.Request, _ FaultValues) ([]*Member, error) {
 		return nil, refuse(http.StatusNotFound, "there is no %s %s; there are GET /servers, POST and DELETE /servers/SERVERS/FAULT, and POST /reset", r.Method, r.URL.Path)
 	}))
 	return api
+}
+
+// refusal is a request that isn't carried out, as an HTTP status and a reason.
+type refusal struct {
+	status int
+	why    string
+}
+
+func (r *refusal) Error() string { return r.why }
+
+func refuse(status int, format string, args ...any) error {
+	return &refusal{status, fmt.Sprintf(format, args...)}
 }
 
 // answers answers a request with the servers that do returns, or with an error.

@@ -18,24 +18,21 @@ type group struct {
 // What several tallies have by the same fault is in them once.
 func groups(tallies []Tally) (all []*group) {
 	seen := map[string]bool{}
-	for _, t := range tallies {
-		for i := range t.Kinds {
-			b := &t.Kinds[i]
-			by := t.By(*b)
-			found := by + ": " + string(b.Kind)
-			if seen[found] {
-				continue
-			}
-			seen[found] = true
-			at := slices.IndexFunc(all, func(g *group) bool {
-				return g.By == by && g.Servers == b.Shown.Servers && g.TTL == b.Shown.TTL && slices.Equal(g.Schedule, b.Shown.Schedule)
-			})
-			if at < 0 {
-				at = len(all)
-				all = append(all, &group{By: by, Play: b.Shown})
-			}
-			all[at].Kinds = append(all[at].Kinds, b)
+	for t, b := range found(tallies) {
+		by := t.By(*b)
+		is := by + ": " + string(b.Kind)
+		if seen[is] {
+			continue
 		}
+		seen[is] = true
+		at := slices.IndexFunc(all, func(g *group) bool {
+			return g.By == by && g.Servers == b.Shown.Servers && g.TTL == b.Shown.TTL && slices.Equal(g.Schedule, b.Shown.Schedule)
+		})
+		if at < 0 {
+			at = len(all)
+			all = append(all, &group{By: by, Play: b.Shown})
+		}
+		all[at].Kinds = append(all[at].Kinds, b)
 	}
 	slices.SortStableFunc(all, func(a, b *group) int { return min(1, b.own()) - min(1, a.own()) })
 	return all

@@ -105,42 +105,6 @@ func findingsIn(log record.Log) (findings []Finding) {
 	return findings
 }
 
-// chancesIn returns the kinds that could have followed from a history's order.
-func chancesIn(log record.Log) map[Kind]bool {
-	could, holds := map[Kind]bool{}, map[string]bool{}
-	overwritten := map[int]bool{} // by lease that has read and not yet written: another one has written since
-	last, tokens := 0, 0
-	for e := range log.All() {
-		if e.Kind == record.Asked || e.Kind == record.Acquired {
-			for other := range holds {
-				could[TwoHolders] = could[TwoHolders] || other != e.Process
-			}
-		}
-		if e.Lease < last && (e.Kind == record.Looked || e.Kind == record.Write || e.Op == findsOver) {
-			could[StaleWrite] = true
-			could[LostUpdate] = could[LostUpdate] || overwritten[e.Lease]
-		}
-		switch e.Kind {
-		case record.Acquired:
-			holds[e.Process], last = true, e.Lease
-			if e.Token > 0 {
-				tokens++
-			}
-		case record.Released, record.Crashed:
-			delete(holds, e.Process)
-		case record.Read:
-			overwritten[e.Lease] = false
-		case record.Write:
-			delete(overwritten, e.Lease)
-			for lease := range overwritten {
-				overwritten[lease] = true
-			}
-		}
-	}
-	could[TokenOrder] = tokens > 1
-	return could
-}
-
 // What a record's words mean in a play. Versions say nothing to a reader of a play with two writes.
 var (
 	laterLease = regexp.MustCompile(`\b(c\d)\.(\d+)`)

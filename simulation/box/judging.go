@@ -12,9 +12,9 @@ import (
 	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
-// judges notes that the play can show a kind, and that it does.
+// judges notes a finding if there is one.
 func (s *stage) judges(kind Kind, is bool, format string, args ...any) {
-	if s.play.Could[kind] = true; is {
+	if is {
 		s.play.Findings = append(s.play.Findings, Finding{Kind: kind, Seq: int(s.events), Text: fmt.Sprintf(format, args...)})
 	}
 }

@@ -13,6 +13,7 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"groups":  groups,
+	"kinds":   Kinds,
 	"again":   (*Broken).again,
 	"seconds": func(d time.Duration) time.Duration { return d.Round(time.Second) },
 	"strikes": Strikes,

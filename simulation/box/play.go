@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -24,8 +23,7 @@ type Play struct {
 	Findings []Finding `json:"findings,omitempty"`
 	// Record is what happened, without any Truth. It is too long for a report; a replay shows it.
 	Record record.Log `json:"-"`
-	// Could has the kinds that the play could have shown, and Struck what was done that struck, see Strikes.
-	Could  map[Kind]bool `json:"-"`
+	// Struck has what was done that struck, see Strikes.
 	Struck map[verb]bool `json:"-"`
 	// Idle counts the steps that came to nothing, because their client had no lock.
 	Idle int `json:"idle,omitempty"`
@@ -111,7 +109,7 @@ func (b *box) plays(ctx context.Context, schedule Schedule, ttl time.Duration, n
 		err = errors.Join(err, f.heal(context.WithoutCancel(ctx)))
 		b.fleets <- f
 	}()
-	p = Play{Schedule: schedule, TTL: ttl, Servers: n, Could: map[Kind]bool{}, Struck: map[verb]bool{}}
+	p = Play{Schedule: schedule, TTL: ttl, Servers: n, Struck: map[verb]bool{}}
 	s := &stage{ctx: ctx, box: b, servers: f.all[:n], ttl: ttl, play: &p, history: history{began: time.Now(), log: &p.Record}}
 	s.key, s.writesAlone = fmt.Sprintf("box-%d-lock", b.counter.Add(1)), b.options.WritesAlone
 	defer s.close()
@@ -130,7 +128,6 @@ func (b *box) plays(ctx context.Context, schedule Schedule, ttl time.Duration, n
 		}
 	}
 	p.Findings = append(findingsIn(p.Record), p.Findings...)
-	maps.Copy(p.Could, chancesIn(p.Record))
 	return p, nil
 }
 
@@ -241,7 +238,6 @@ func (s *stage) take(step Step) error {
 		s.play.Idle++
 		return nil
 	}
-	s.play.Could[NoAnswer] = true
 	for _, do := range met {
 		s.strikes(do)
 	}

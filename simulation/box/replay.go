@@ -43,10 +43,8 @@ func (r Replay) Play(ctx context.Context, o Options, times int) (report Report, 
 		}
 	}
 	b.conclude(&report, began)
-	for _, t := range report.Tallies {
-		for i := range t.Kinds {
-			t.Kinds[i].Repeated, t.Kinds[i].Again = t.Kinds[i].Plays, times
-		}
+	for _, k := range found(report.Tallies) {
+		k.Repeated, k.Again = k.Plays, times
 	}
 	return report, plays, nil
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // Report is the result of Run.
@@ -22,8 +24,6 @@ type Report struct {
 	// LeftOut says what was not played.
 	LeftOut []string `json:"left_out,omitempty"`
 	Tallies []Tally  `json:"faults"`
-	// Checks says of each kind how often it could be found.
-	Checks []Check `json:"checks,omitempty"`
 	// WhySkipped is why the first play was skipped that was, see Tally.
 	WhySkipped string        `json:"why_skipped,omitempty"`
 	Took       time.Duration `json:"took_ns"`
@@ -31,13 +31,6 @@ type Report struct {
 	Reference Reference `json:"reference"`
 
 	missing []string // faults that were asked for, and that these servers don't have
-}
-
-// Check is how many plays could have shown a finding of a kind, see Kind.Could, and how many did.
-type Check struct {
-	Kind   Kind `json:"kind"`
-	Could  int  `json:"could"`
-	Failed int  `json:"failed"`
 }
 
 // Replay is a play to be played again.
@@ -59,42 +52,34 @@ func (r Report) Replay(t Tally, b Broken) Replay {
 // Worst returns the replay of the worst finding, first of those that only this client shows, and false if
 // there is none.
 func (r Report) Worst() (replay Replay, ok bool) {
-	for _, limit := range []bool{false, true} {
-		for _, kind := range Kinds() {
-			for _, t := range r.Tallies {
-				for _, b := range t.Kinds {
-					if b.Kind == kind && b.Limit == limit {
-						return r.Replay(t, b), true
-					}
-				}
-			}
+	var worst *Broken
+	for t, b := range found(r.Tallies) {
+		if worst == nil || b.rank() < worst.rank() {
+			worst, replay = b, r.Replay(t, *b)
 		}
 	}
-	return Replay{}, false
+	return replay, worst != nil
 }
 
 // list returns findings, by the faults that show them: "pause: stale write, lost update; crash: never free".
 func (r Report) list(is func(Broken) bool) string {
 	var faults []string
 	kinds := map[string][]string{}
-	for _, t := range r.Tallies {
-		for _, b := range t.Kinds {
-			by := t.By(b)
-			if !is(b) || slices.Contains(kinds[by], string(b.Kind)) {
-				continue
-			}
-			if kinds[by] == nil {
-				faults = append(faults, by)
-			}
-			kinds[by] = append(kinds[by], string(b.Kind))
+	for t, b := range found(r.Tallies) {
+		by := t.By(*b)
+		if by == noFault {
+			by = "without a fault"
 		}
+		if !is(*b) || slices.Contains(kinds[by], string(b.Kind)) {
+			continue
+		}
+		if kinds[by] == nil {
+			faults = append(faults, by)
+		}
+		kinds[by] = append(kinds[by], string(b.Kind))
 	}
 	for i, fault := range faults {
-		under := fault
-		if fault == noFault {
-			under = "without a fault"
-		}
-		faults[i] = under + ": " + strings.Join(kinds[fault], ", ")
+		faults[i] = fault + ": " + strings.Join(kinds[fault], ", ")
 	}
 	return strings.Join(faults, "; ")
 }
@@ -139,7 +124,7 @@ func (r Report) Conclusions() (all []string) {
 		say("Unknown: %s never struck, so nothing is known of it.", unknown)
 	}
 	if n := r.skipped(); n > 0 {
-		say("Skipped: %s, because a client did not get its first lock: %s.", count(n, "play"), r.WhySkipped)
+		say("Skipped: %s, because a client did not get its first lock: %s.", wrap.Count(n, "play"), r.WhySkipped)
 	}
 	return all
 }
@@ -149,14 +134,6 @@ func (r Report) skipped() (n int) {
 		n += t.Skipped
 	}
 	return n
-}
-
-// count is a number of things.
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 // subject says what was played, and on which servers.
@@ -194,20 +171,10 @@ func (r Report) Text(histories bool) string {
 			g.history(&b)
 		}
 	}
-	fmt.Fprintf(&b, "\nIn how many of %s a check could have failed: %s\n", count(r.Played(), "play"), r.checks())
 	for _, sentence := range r.Conclusions() {
 		fmt.Fprintf(&b, "\n%s\n", sentence)
 	}
 	return b.String()
-}
-
-// checks lists the checks and how often each could have failed.
-func (r Report) checks() string {
-	var all []string
-	for _, c := range r.Checks {
-		all = append(all, fmt.Sprintf("%s %d", c.Kind, c.Could))
-	}
-	return strings.Join(all, ", ")
 }
 
 // Played returns how many schedules were played.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation/internal/shorten"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // slow: each play of it takes long, so that no steps but the faults are taken from its schedule.
@@ -25,7 +26,7 @@ const (
 // each is played once before any is played twice.
 func (b *box) shrinks(ctx context.Context) error {
 	if all := groups(b.tallies); len(all) > 0 {
-		b.say("%s with findings: made shorter for up to %v, and played again for up to %v", count(len(all), "schedule"), b.options.ShrinkFor, repeatFor)
+		b.say("%s with findings: made shorter for up to %v, and played again for up to %v", wrap.Count(len(all), "schedule"), b.options.ShrinkFor, repeatFor)
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, b.options.ShrinkFor, errTimeUp)
 	defer cancel()

@@ -3,7 +3,11 @@ package box
 import (
 	"cmp"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
+
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // Tally is what came of one fault.
@@ -36,6 +40,28 @@ type Broken struct {
 	Again    int `json:"again"`
 
 	whole int // how many steps the case has
+}
+
+// found yields all findings with their tallies.
+func found(tallies []Tally) iter.Seq2[Tally, *Broken] {
+	return func(yield func(Tally, *Broken) bool) {
+		for _, t := range tallies {
+			for i := range t.Kinds {
+				if !yield(t, &t.Kinds[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// rank orders findings: the worst first, and before all limits what only this client shows.
+func (b Broken) rank() int {
+	n := slices.Index(Kinds(), b.Kind)
+	if b.Limit {
+		n += len(kinds)
+	}
+	return n
 }
 
 // Finding returns what the play shows of the kind.
@@ -88,12 +114,10 @@ func (r Report) bare(none Tally) (all []string) {
 	for _, b := range none.Kinds {
 		seen[b.Kind] = true
 	}
-	for _, t := range r.Tallies {
-		for _, b := range t.Kinds {
-			if t.By(b) == noFault && !seen[b.Kind] {
-				seen[b.Kind] = true
-				all = append(all, fmt.Sprintf("%s (see %s)", b.Kind, t.Fault))
-			}
+	for t, b := range found(r.Tallies) {
+		if t.By(*b) == noFault && !seen[b.Kind] {
+			seen[b.Kind] = true
+			all = append(all, fmt.Sprintf("%s (see %s)", b.Kind, t.Fault))
 		}
 	}
 	return all
@@ -112,5 +136,5 @@ func (b Broken) again() string {
 	if b.Again == 0 {
 		return "not played again, because the time was up"
 	}
-	return fmt.Sprintf("again in %d of %s", b.Repeated, count(b.Again, "play"))
+	return fmt.Sprintf("again in %d of %s", b.Repeated, wrap.Count(b.Again, "play"))
 }

@@ -3,6 +3,7 @@ package search_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"testing"
@@ -31,9 +32,14 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// worker is the command of a worker process.
-func worker(ctx context.Context) search.Command {
-	return exec.CommandContext(ctx, os.Args[0], asWorker)
+// worker runs a worker process.
+func worker(ctx context.Context, in io.Reader, out, errs io.Writer) error {
+	return runs(exec.CommandContext(ctx, os.Args[0], asWorker), in, out, errs)
+}
+
+func runs(cmd *exec.Cmd, in io.Reader, out, errs io.Writer) error {
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errs
+	return cmd.Run()
 }
 
 // workload is one of the package's own.

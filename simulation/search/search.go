@@ -18,16 +18,16 @@ type Options struct {
 	// Workers is the number of worker processes. 0: this process plays. The findings
 	// don't depend on it.
 	Workers int
-	// Command makes the command of a worker process with exec.CommandContext. The process
-	// must call Serve with a Registry like this one. Needed if there are workers.
-	Command func(ctx context.Context) Command
+	// Worker runs a worker process by exec.CommandContext. The process must call Serve with a
+	// Registry like this one. Needed if there are workers.
+	Worker Worker
 	// Progress, if set, is called after each range that has been played. Calls don't
 	// overlap.
 	Progress func(Batch)
 }
 
-// Command is the command of a worker process: an *exec.Cmd.
-type Command = farm.Command
+// Worker runs a worker process until it ends, and kills it when ctx ends.
+type Worker = farm.Worker
 
 // Report is what a search found.
 type Report struct {
@@ -53,7 +53,7 @@ func Search(ctx context.Context, r Registry, space Space, o Options) (Report, er
 	if err != nil {
 		return Report{}, err
 	}
-	workers := farm.Farm[Space, struct{}, Batch]{Workers: o.Workers, Command: o.Command, Greeting: c.space, Player: c.play}
+	workers := farm.Workers{Number: o.Workers, Run: o.Worker}
 	if err := workers.Validate(); err != nil {
 		return Report{}, fmt.Errorf("%w: %w", ErrSetup, err)
 	}
@@ -61,7 +61,8 @@ func Search(ctx context.Context, r Registry, space Space, o Options) (Report, er
 		return Report{}, fmt.Errorf("%w: from %d to %d: there is nothing between them", ErrSetup, o.From, o.To)
 	}
 	report := Report{Batch: Batch{From: o.From, To: o.From}}
-	err = workers.Run(ctx, chunks(o.From, o.To), func(job setups, batch Batch) {
+	plan := farm.Plan[struct{}, Batch]{Jobs: chunks(o.From, o.To), Run: c.play}
+	err = farm.Play(ctx, workers, greeting{c.space, o.From, o.To}, plan, func(job setups, batch Batch) {
 		report.merge(batch)
 		report.To = job.To
 		if o.Progress != nil {
@@ -89,16 +90,22 @@ func chunks(from, to uint64) iter.Seq[setups] {
 	}
 }
 
-// Serve is a worker process: it plays what it reads from in, and writes to out, until in
-// ends. Nothing else may write to out.
+// greeting tells a worker process what all play.
+type greeting struct {
+	Space    Space
+	From, To uint64
+}
+
+// Serve is a worker process: it plays what it reads from in, and writes to out. Nothing else may
+// write to out.
 //
 // The error is that of in or out, or of a Setup, which the other end gets as well.
 func Serve(r Registry, in io.Reader, out io.Writer) error {
-	return farm.Serve(in, out, func(space Space) (farm.Player[struct{}, Batch], error) {
-		c, err := r.open(space)
+	return farm.Serve(in, out, func(g greeting) (farm.Plan[struct{}, Batch], error) {
+		c, err := r.open(g.Space)
 		if err != nil {
-			return nil, err
+			return farm.Plan[struct{}, Batch]{}, err
 		}
-		return c.play, nil
+		return farm.Plan[struct{}, Batch]{Jobs: chunks(g.From, g.To), Run: c.play}, nil
 	})
 }

@@ -2,6 +2,7 @@ package search_test
 
 import (
 	"context"
+	"io"
 	"os/exec"
 	"slices"
 	"testing"
@@ -71,7 +72,7 @@ func TestSameOutcomeWithAnyNumberOfWorkers(t *testing.T) {
 	for _, workers := range []int{1, 2, 3} {
 		var told []uint64
 		report, err := search.Search(t.Context(), registry(), space, search.Options{
-			To: runs, Workers: workers, Command: worker,
+			To: runs, Workers: workers, Worker: worker,
 			Progress: func(b search.Batch) { told = append(told, b.To) },
 		})
 		require.NoError(t, err)
@@ -84,7 +85,7 @@ func TestSameOutcomeWithAnyNumberOfWorkers(t *testing.T) {
 // A run that kills its worker is named, with the worker's output.
 func TestWorkersThatDie(t *testing.T) {
 	space := search.Space{Setup: search.Setup{Workload: "kills the process", Design: "default"}, Faults: []fault.Kind{fault.Hang}}
-	report, err := search.Search(t.Context(), registry(), space, search.Options{From: 60, To: 80, Workers: 1, Command: worker})
+	report, err := search.Search(t.Context(), registry(), space, search.Options{From: 60, To: 80, Workers: 1, Worker: worker})
 	require.ErrorContains(t, err, "a worker process ended while it played run 70: exit status 7\nout of order")
 	assert.False(t, report.Ended)
 }
@@ -92,17 +93,18 @@ func TestWorkersThatDie(t *testing.T) {
 // A deadlock doesn't kill the worker: it is found.
 func TestDeadlocksAreFound(t *testing.T) {
 	space := search.Space{Setup: search.Setup{Workload: "never ends", Design: "default"}, Faults: []fault.Kind{fault.Lose}}
-	report, err := search.Search(t.Context(), registry(), space, search.Options{To: 6, Workers: 1, Command: worker})
+	report, err := search.Search(t.Context(), registry(), space, search.Options{To: 6, Workers: 1, Worker: worker})
 	require.NoError(t, err)
 	assert.Equal(t, uint64(3), kind(t, report, record.Stuck).First)
 }
 
 func TestWorkersThatCannotStart(t *testing.T) {
-	for says, command := range map[string]func(context.Context) search.Command{
-		"no worker could be started": func(ctx context.Context) search.Command { return exec.CommandContext(ctx, "/nowhere/to/be/found") },
-		"before it played anything":  func(ctx context.Context) search.Command { return exec.CommandContext(ctx, "false") },
-	} {
-		_, err := search.Search(t.Context(), registry(), draw("default"), search.Options{To: 100, Workers: 2, Command: command})
+	for says, program := range map[string]string{"no such file": "/nowhere/to/be/found", "exit status 1": "false"} {
+		worker := func(ctx context.Context, in io.Reader, out, errs io.Writer) error {
+			return runs(exec.CommandContext(ctx, program), in, out, errs)
+		}
+		_, err := search.Search(t.Context(), registry(), draw("default"), search.Options{To: 100, Workers: 2, Worker: worker})
+		assert.ErrorContains(t, err, "a worker process ended before it played anything: ")
 		assert.ErrorContains(t, err, says)
 	}
 }
@@ -112,7 +114,7 @@ func TestInterruption(t *testing.T) {
 	for _, workers := range []int{0, 2} {
 		ctx, cancel := context.WithCancel(t.Context())
 		report, err := search.Search(ctx, registry(), draw("forgetful"), search.Options{
-			To: 1 << 40, Workers: workers, Command: worker,
+			To: 1 << 40, Workers: workers, Worker: worker,
 			Progress: func(b search.Batch) {
 				if b.Runs >= 32 {
 					cancel()
@@ -166,9 +168,9 @@ func TestBadSpaces(t *testing.T) {
 		"cover none of the faults [evict split-brain]": func(s *search.Space, _ *search.Options) {
 			s.Within, s.Faults = true, []fault.Kind{fault.Evict, fault.SplitBrain}
 		},
-		"from 2 to 1":       func(_ *search.Space, o *search.Options) { o.From = 2 },
-		"-1 workers":        func(_ *search.Space, o *search.Options) { o.Workers = -1 },
-		"without a Command": func(_ *search.Space, o *search.Options) { o.Workers = 1 },
+		"from 2 to 1":      func(_ *search.Space, o *search.Options) { o.From = 2 },
+		"-1 workers":       func(_ *search.Space, o *search.Options) { o.Workers = -1 },
+		"without a Worker": func(_ *search.Space, o *search.Options) { o.Workers = 1 },
 	} {
 		err := search1(change)
 		require.ErrorIs(t, err, search.ErrSetup, "%s", says)
@@ -177,7 +179,7 @@ func TestBadSpaces(t *testing.T) {
 	// A worker process reports that as well: here its registry has no such workload.
 	r := registry()
 	r.Workloads = append(r.Workloads, search.Workload{Name: "mine alone", Work: workload("mixed").Work})
-	_, err := search.Search(t.Context(), r, search.Space{Setup: search.Setup{Workload: "mine alone", Design: "default"}}, search.Options{To: 1, Workers: 1, Command: worker})
+	_, err := search.Search(t.Context(), r, search.Space{Setup: search.Setup{Workload: "mine alone", Design: "default"}}, search.Options{To: 1, Workers: 1, Worker: worker})
 	require.ErrorIs(t, err, search.ErrSetup)
 	assert.ErrorContains(t, err, "a worker says")
 }

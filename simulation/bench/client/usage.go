@@ -1,14 +1,13 @@
 package client
 
 import (
-	"bufio"
 	"fmt"
-	"io"
-	"net"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 )
 
 // usage is the processor time that was used up to a moment.
@@ -34,47 +33,21 @@ func used(addrs []string) (usage, error) {
 	return usage{time.Now(), time.Duration(own.Utime.Nano() + own.Stime.Nano()), servers}, nil
 }
 
-// serverCPU asks a server for its processor time, without the library and its connections.
+// serverCPU asks a server for its processor time, on a connection of its own.
 func serverCPU(addr string) (time.Duration, error) {
-	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
+	text, err := redisproc.AskAt(addr, "INFO", "CPU")
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		return 0, err
-	}
-	if _, err := io.WriteString(conn, "INFO CPU\r\n"); err != nil {
-		return 0, err
-	}
-	rd := bufio.NewReader(conn)
-	header, err := rd.ReadString('\n')
-	if err != nil {
-		return 0, err
-	}
-	size, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(header, "$")))
-	if err != nil {
-		return 0, fmt.Errorf("%s answered %q to INFO CPU", addr, header)
-	}
-	text := make([]byte, size)
-	if _, err := io.ReadFull(rd, text); err != nil {
-		return 0, err
-	}
-	sum, found := 0.0, 0
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if name != "used_cpu_sys" && name != "used_cpu_user" {
-			continue
-		}
+	sum := 0.0
+	for _, name := range []string{"used_cpu_sys", "used_cpu_user"} {
+		_, rest, _ := strings.Cut(text, "\n"+name+":")
+		value, _, _ := strings.Cut(rest, "\r")
 		seconds, err := strconv.ParseFloat(value, 64)
 		if err != nil {
 			return 0, fmt.Errorf("%s of %s is %q: %w", name, addr, value, err)
 		}
 		sum += seconds
-		found++
-	}
-	if found != 2 {
-		return 0, fmt.Errorf("INFO CPU of %s has %d of 2 processor times", addr, found)
 	}
 	return time.Duration(sum * float64(time.Second)), nil
 }

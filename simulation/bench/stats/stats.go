@@ -36,7 +36,7 @@ func Join[T any](all []T) T {
 		if how == "" {
 			continue
 		}
-		values := Each(all, func(one T) float64 { return number(reflect.ValueOf(one).Field(i)) })
+		values := figure(all, i)
 		value := Median(values)
 		switch how {
 		case "max":
@@ -56,6 +56,37 @@ func Join[T any](all []T) T {
 	return joined
 }
 
+// Comparison is one figure of two things that were measured in the same rounds.
+type Comparison struct {
+	Figure string  `json:"figure"` // its name in JSON
+	This   float64 `json:"this"`   // medians
+	Other  float64 `json:"other"`
+	// Ratio is This over Other. There is none if Other is 0 in all rounds, and none of failures.
+	Ratio
+}
+
+// Compare compares the fields with a tag as for Join. Those that Join adds up count failures.
+func Compare[T any](this, other []T) (all []Comparison) {
+	for i, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		how := field.Tag.Get("join")
+		if how == "" {
+			continue
+		}
+		one, two := figure(this, i), figure(other, i)
+		c := Comparison{Figure: field.Tag.Get("json"), This: Median(one), Other: Median(two)}
+		if how != "sum" {
+			c.Ratio = RatioOf(one, two)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// figure is a field of each measurement.
+func figure[T any](all []T, field int) []float64 {
+	return Each(all, func(one T) float64 { return number(reflect.ValueOf(one).Field(field)) })
+}
+
 func number(v reflect.Value) float64 {
 	if v.CanInt() {
 		return float64(v.Int())
@@ -63,9 +94,9 @@ func number(v reflect.Value) float64 {
 	return v.Float()
 }
 
-// Each returns a figure of each measurement.
-func Each[T any](all []T, of func(T) float64) []float64 {
-	values := make([]float64, len(all))
+// Each returns something of each measurement.
+func Each[T, V any](all []T, of func(T) V) []V {
+	values := make([]V, len(all))
 	for i, one := range all {
 		values[i] = of(one)
 	}

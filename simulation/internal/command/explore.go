@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redquorum/redlock/simulation/internal/wrap"
+
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
@@ -55,7 +57,7 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	for _, name := range commas(faults) {
 		x.space.Faults = append(x.space.Faults, fault.Kind(name))
 	}
-	report, err := x.search(ctx, search.Options{To: seeds, Workers: workers, Command: startWorker(searchWorker)})
+	report, err := x.search(ctx, search.Options{To: seeds, Workers: workers, Worker: startWorker(searchWorker)})
 	if err != nil {
 		return err
 	}
@@ -90,7 +92,7 @@ func (x *exploration) print(ctx context.Context, seeds uint64, report search.Rep
 	if len(report.Findings) == 0 {
 		fmt.Fprintf(x.stdout, "no violation\n")
 	} else {
-		fmt.Fprintf(x.stdout, "violations in %s (%s)\n", count(int(report.Violating), "run"), share(report.Violating, report.Runs))
+		fmt.Fprintf(x.stdout, "violations in %s (%s)\n", wrap.Count(int(report.Violating), "run"), share(report.Violating, report.Runs))
 	}
 	bugs := 0
 	for _, f := range report.Findings {
@@ -104,7 +106,7 @@ func (x *exploration) print(ctx context.Context, seeds uint64, report search.Rep
 	}
 	if unreached := report.Unreached(); len(unreached) > 0 && len(x.space.Faults) == 0 {
 		fmt.Fprintf(x.stdout, "\nnever happened, so these runs say nothing about it:\n")
-		paragraph(x.stdout, "  ", strings.Join(unreached, ", "))
+		wrap.Paragraph(x.stdout, "  ", strings.Join(unreached, ", "))
 	}
 	switch {
 	case len(report.Findings) > 0:
@@ -136,8 +138,8 @@ func (x *exploration) printFinding(ctx context.Context, f search.Finding, runs u
 	if err != nil {
 		return 0, err
 	}
-	fmt.Fprintf(x.stdout, "\n%s: %s (%s), first with seed %d\n  %s\n  %s\n", f.Kind, count(int(f.Runs), "run"), share(f.Runs, runs), f.Setup.Seed, f.Text, x.broken(assumption))
-	fmt.Fprintf(x.stdout, "  shrunk from %s to %s, in %d runs:\n  %s %s\n", count(len(f.Setup.Schedule), "fault"), count(len(small.Schedule), "fault"), tries, start, again)
+	fmt.Fprintf(x.stdout, "\n%s: %s (%s), first with seed %d\n  %s\n  %s\n", f.Kind, wrap.Count(int(f.Runs), "run"), share(f.Runs, runs), f.Setup.Seed, f.Text, x.broken(assumption))
+	fmt.Fprintf(x.stdout, "  shrunk from %s to %s, in %d runs:\n  %s %s\n", wrap.Count(len(f.Setup.Schedule), "fault"), wrap.Count(len(small.Schedule), "fault"), tries, start, again)
 	return assumption, nil
 }
 
@@ -158,12 +160,12 @@ func (x *exploration) sum(findings []search.Finding, bugs int) error {
 	for _, f := range findings {
 		seen[f.Kind] = true
 	}
-	words := count(len(seen), "kind") + " of violations"
+	words := wrap.Count(len(seen), "kind") + " of violations"
 	switch {
 	case bugs == 0:
 		words += ": assumptions are broken, no promise is"
 	case x.promises():
-		words += fmt.Sprintf(": %s of the library", count(bugs, "BUG"))
+		words += fmt.Sprintf(": %s of the library", wrap.Count(bugs, "BUG"))
 	default:
 		words += fmt.Sprintf(", %d of %d without a broken assumption: %s does not keep the library's promises", bugs, len(findings), x.space.Design)
 	}
@@ -179,13 +181,6 @@ func (x *exploration) promises() bool {
 	cfg := d.Configure(simulation.Config{})
 	return d.Group == designs.Redlock && cfg.Locker == nil &&
 		cfg.Quorum.Lab.RestartQuarantine == quorum.On && cfg.Quorum.Lab.ClockMonitor == quorum.On && cfg.Quorum.Lab.Fencing == quorum.On
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func share(n, of uint64) string {

@@ -15,9 +15,6 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
-// width is the line width of texts.
-const width = 100
-
 // runList lists all scenarios, designs and faults, or one of them in full.
 func runList(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("list", flag.ContinueOnError)
@@ -61,7 +58,7 @@ func listAll(w io.Writer) {
 				broken++
 			}
 		}
-		paragraph(w, fmt.Sprintf("  %-5s %2d of %2d  ", s.ID, broken, len(s.Verdicts)), s.Title)
+		wrap.Paragraph(w, fmt.Sprintf("  %-5s %2d of %2d  ", s.ID, broken, len(s.Verdicts)), s.Title)
 	}
 	group := designs.Group("")
 	for _, d := range designs.All() {
@@ -78,23 +75,23 @@ func listAll(w io.Writer) {
 func listFaults(w io.Writer) {
 	fmt.Fprintln(w, "\nfaults, the columns of the matrix")
 	for _, f := range cells.Faults() {
-		paragraph(w, fmt.Sprintf("  %-17s ", f.Name), f.Title)
+		wrap.Paragraph(w, fmt.Sprintf("  %-17s ", f.Name), f.Title)
 	}
-	paragraph(w, "\n", fmt.Sprintf("explore takes the kinds of faults (-faults restart,step): %s.", strings.Trim(fmt.Sprint(fault.Kinds()), "[]")))
+	wrap.Paragraph(w, "\n", fmt.Sprintf("explore takes the kinds of faults (-faults restart,step): %s.", strings.Trim(fmt.Sprint(fault.Kinds()), "[]")))
 }
 
 // printFault prints a fault and the expectation for each design.
 func printFault(w io.Writer, f cells.Fault) {
-	paragraph(w, f.Name+": ", f.Title)
+	wrap.Paragraph(w, f.Name+": ", f.Title)
 	fmt.Fprintln(w)
-	paragraph(w, "source: ", f.Source)
+	wrap.Paragraph(w, "source: ", f.Source)
 	if len(f.Needs) > 0 {
-		paragraph(w, "a 0 shows nothing without: ", strings.Join(f.Needs, "; "))
+		wrap.Paragraph(w, "a 0 shows nothing without: ", strings.Join(f.Needs, "; "))
 	}
 	fmt.Fprintln(w, "\nexpected:")
 	for _, d := range designs.All() {
 		if want, ok := cells.ExpectationOf(f.Name, d.Name); ok {
-			paragraph(w, fmt.Sprintf("  %-17s ", d.Name), want.String())
+			wrap.Paragraph(w, fmt.Sprintf("  %-17s ", d.Name), want.String())
 		}
 	}
 }
@@ -102,21 +99,21 @@ func printFault(w io.Writer, f cells.Fault) {
 func printScenario(w io.Writer, s scenarios.Scenario) {
 	fmt.Fprintf(w, "%s: %s\n\n", s.ID, s.Title)
 	for _, step := range s.Steps {
-		paragraph(w, "  ", step)
+		wrap.Paragraph(w, "  ", step)
 	}
 	fmt.Fprintln(w)
-	paragraph(w, "taken for granted: ", s.Assumption)
-	paragraph(w, "what breaks: ", s.Breaks)
-	paragraph(w, "what helps: ", s.Helps)
+	wrap.Paragraph(w, "taken for granted: ", s.Assumption)
+	wrap.Paragraph(w, "what breaks: ", s.Breaks)
+	wrap.Paragraph(w, "what helps: ", s.Helps)
 	if s.NoCure != "" {
-		paragraph(w, "no cure: ", s.NoCure)
+		wrap.Paragraph(w, "no cure: ", s.NoCure)
 	}
-	paragraph(w, "source: ", s.Source)
+	wrap.Paragraph(w, "source: ", s.Source)
 	if s.Unplayed != "" {
-		paragraph(w, "not played by redlocksim live: ", s.Unplayed)
+		wrap.Paragraph(w, "not played by redlocksim live: ", s.Unplayed)
 	}
 	for _, d := range s.Variants {
-		paragraph(w, d.Name+": ", d.Title)
+		wrap.Paragraph(w, d.Name+": ", d.Title)
 	}
 	fmt.Fprintln(w, "\nverdicts:")
 	for _, d := range s.Designs() {
@@ -135,18 +132,13 @@ func printDesign(w io.Writer, d designs.Design) {
 		{"source: ", d.Source}, {"breaks by: ", d.Breaks}, {"cure: ", d.Cure},
 	} {
 		if part.text != "" {
-			paragraph(w, part.what, part.text)
+			wrap.Paragraph(w, part.what, part.text)
 		}
 	}
 	fmt.Fprintln(w, "\nverdicts:")
 	for _, s := range scenarios.All() {
 		if v, ok := s.Verdicts[d.Name]; ok {
-			paragraph(w, fmt.Sprintf("  %-5s ", s.ID), fmt.Sprintf("%s: %v", s.Title, v))
+			wrap.Paragraph(w, fmt.Sprintf("  %-5s ", s.ID), fmt.Sprintf("%s: %v", s.Title, v))
 		}
 	}
-}
-
-// paragraph writes a heading and a wrapped, indented text.
-func paragraph(w io.Writer, head, text string) {
-	fmt.Fprintln(w, strings.Join(wrap.Lines(text, width, head, "    "), "\n"))
 }

@@ -42,7 +42,7 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	}
 	if format == "text" {
 		fmt.Fprintln(stdout, live.Heading())
-		options.Progress = func(line live.Line) { fmt.Fprintln(stdout, line.Text()) }
+		options.Progress = func(line live.Line) { line.Print(stdout) }
 	}
 	played, err := live.Run(ctx, options)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/redquorum/redlock/simulation/internal/wrap"
+
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
@@ -26,8 +28,7 @@ type matrixFlags struct {
 }
 
 // open checks the flags before the runs begin.
-func (f *matrixFlags) open(command string, flags *flag.FlagSet) error {
-	f.again = repeat(command, given(flags)...)
+func (f *matrixFlags) open() error {
 	if f.plan.Seeds < 1 {
 		return usageError{errors.New("-seeds is 0, want 1 or more")}
 	}
@@ -45,7 +46,7 @@ func (f *matrixFlags) register(flags *flag.FlagSet, html string) {
 }
 
 // runSummary is the program without a command: eight faults against five designs on one
-// screen, and the full page.
+// screen, the next commands, and the full page.
 func runSummary(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var f matrixFlags
 	flags := flag.NewFlagSet("redlocksim", flag.ContinueOnError)
@@ -53,14 +54,27 @@ func runSummary(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
-	if err := f.open("", flags); err != nil {
+	f.again = repeat("", args...)
+	return f.run(ctx, stderr, func(r matrix.Result) error { return f.firstScreen(ctx, stdout, r) })
+}
+
+// nextCommands are the suggested commands after the first screen.
+var nextCommands = [][2]string{
+	{"run S1", "one pause, step by step"},
+	{"play", "your own, in a browser"},
+	{"matrix", "every lock and fault"},
+}
+
+// firstScreen shows a new user the result and the next commands. It fits on a screen.
+func (f *matrixFlags) firstScreen(ctx context.Context, w io.Writer, r matrix.Result) error {
+	if err := f.print(ctx, w, r, r.Summary().Text); err != nil {
 		return err
 	}
-	r, err := f.play(ctx, stderr)
-	if err != nil && r.Runs == 0 {
-		return err
+	fmt.Fprintln(w, "\nNext:")
+	for _, n := range nextCommands {
+		fmt.Fprintf(w, "%-*s  %s\n", len(start)+11, "  "+start+" "+n[0], n[1])
 	}
-	return errors.Join(err, f.firstScreen(ctx, stdout, r))
+	return nil
 }
 
 func fenced() []string {
@@ -89,15 +103,28 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if columns != "" {
 		f.plan.Faults = commas(columns)
 	}
-	if err := f.open("matrix", flags); err != nil {
+	f.again = repeat("matrix", args...)
+	return f.run(ctx, stderr, func(r matrix.Result) error {
+		return f.print(ctx, stdout, r, func(w io.Writer) error {
+			err := r.Matrix().Text(w)
+			if never := r.NeverReached(); len(never) > 0 {
+				wrap.Paragraph(w, "\nNever happened in the matrix, so that nothing is shown about it: ", strings.Join(never, "; "))
+			}
+			return err
+		})
+	})
+}
+
+// run plays the plan and shows the result, or what there is of it.
+func (f *matrixFlags) run(ctx context.Context, stderr io.Writer, show func(matrix.Result) error) error {
+	if err := f.open(); err != nil {
 		return err
 	}
 	r, err := f.play(ctx, stderr)
 	if err != nil && r.Runs == 0 {
 		return err
 	}
-	printPartly(stdout, r)
-	return errors.Join(err, r.Matrix().Text(stdout), f.print(ctx, stdout, r))
+	return errors.Join(err, show(r))
 }
 
 // play runs the plan. An interruption is not an error yet, because the finished runs are
@@ -106,7 +133,7 @@ func (f *matrixFlags) play(ctx context.Context, stderr io.Writer) (matrix.Result
 	p := newProgress(stderr)
 	defer p.clear()
 	r, err := matrix.Play(ctx, f.plan, matrix.Pool{
-		Workers: f.workers, Command: startWorker(matrixWorker),
+		Workers: f.workers, Worker: startWorker(matrixWorker),
 		Progress: func(runs, of int) { p.runs(uint64(runs), uint64(of), "") },
 	})
 	if errors.Is(err, cells.ErrUnknown) || errors.Is(err, designs.ErrUnknown) || errors.Is(err, matrix.ErrPlan) {
@@ -115,20 +142,23 @@ func (f *matrixFlags) play(ctx context.Context, stderr io.Writer) (matrix.Result
 	return r, err
 }
 
-// print prints unexpected results and writes the page.
-func (f *matrixFlags) print(ctx context.Context, stdout io.Writer, r matrix.Result) error {
+// print prints a table, unexpected results and sums, and writes the page.
+func (f *matrixFlags) print(ctx context.Context, stdout io.Writer, r matrix.Result, table func(io.Writer) error) error {
+	if !r.Ended {
+		fmt.Fprintf(stdout, "%s\n\n", partly(r))
+	}
+	if err := table(stdout); err != nil {
+		return err
+	}
 	unexpected := r.Unexpected()
 	printUnexpected(stdout, unexpected)
 	safe, violated := r.Safe()
-	fmt.Fprintf(stdout, "\n%d runs, %d events. Where no violation is expected there were %d in %d runs.\n", r.Runs, r.Events, violated, safe)
-	if never := r.NeverReached(); len(never) > 0 {
-		paragraph(stdout, "Never happened in the matrix, so that nothing is shown about it: ", strings.Join(never, "; "))
-	}
+	fmt.Fprintf(stdout, "\n%d runs. Where no violation is expected there were %d in %d.\n", r.Runs, violated, safe)
 	if f.html != "" {
 		if err := f.writePage(r); err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "The report with timelines: %s\n", f.html)
+		fmt.Fprintf(stdout, "Pictures, reasons and all tables: %s\n", f.html)
 	}
 	return verdict(ctx, unexpected)
 }
@@ -139,7 +169,7 @@ func printUnexpected(w io.Writer, unexpected []error) {
 	}
 	fmt.Fprintf(w, "\nNot as expected:\n")
 	for _, err := range unexpected {
-		paragraph(w, "  ", err.Error())
+		wrap.Paragraph(w, "  ", err.Error())
 	}
 }
 
@@ -148,20 +178,13 @@ func partly(r matrix.Result) string {
 	return fmt.Sprintf("INTERRUPTED after %d of %d runs. Only these are counted.", r.Runs, r.Planned)
 }
 
-// printPartly says if a plan was interrupted.
-func printPartly(w io.Writer, r matrix.Result) {
-	if !r.Ended {
-		fmt.Fprintf(w, "%s\n\n", partly(r))
-	}
-}
-
 // verdict returns the error with which the command fails.
 func verdict(ctx context.Context, unexpected []error) error {
 	switch {
 	case ctx.Err() != nil:
 		return errors.New("interrupted: this is what had been played")
 	case len(unexpected) > 0:
-		return fmt.Errorf("%s not as expected", count(len(unexpected), "cell"))
+		return fmt.Errorf("%s not as expected", wrap.Count(len(unexpected), "cell"))
 	}
 	return nil
 }

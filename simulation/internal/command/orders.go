@@ -13,6 +13,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/orders"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 func runOrders(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -79,7 +80,7 @@ func printWalks(out io.Writer, walks []orders.Walk) error {
 	for _, row := range orders.Table(walks) {
 		found := cmp.Or(strings.Join(row.Found, ", "), "nothing")
 		if row.Open > 0 {
-			found += fmt.Sprintf(" (%s not finished)", count(row.Open, "walk"))
+			found += fmt.Sprintf(" (%s not finished)", wrap.Count(row.Open, "walk"))
 		}
 		fmt.Fprintf(out, "%-9s %-34s %6d %10d %9.1f  %s\n", row.World, row.Faults, row.Walks, row.Runs, row.Took.Seconds(), found)
 		total, open = total+row.Runs, open+row.Open
@@ -90,7 +91,7 @@ func printWalks(out io.Writer, walks []orders.Walk) error {
 	case open == 0:
 		fmt.Fprintf(out, "these are all orders, up to exchanges of independent events: %d\n", total)
 	default:
-		fmt.Fprintf(out, "%d orders; %s not finished\n", total, count(open, "walk"))
+		fmt.Fprintf(out, "%d orders; %s not finished\n", total, wrap.Count(open, "walk"))
 	}
 	if at := slices.IndexFunc(walks, func(w orders.Walk) bool { return w.Log != "" }); at >= 0 {
 		fmt.Fprintf(out, "\nthe first run with a violation, no assumption being broken:\n%s", walks[at].Log)

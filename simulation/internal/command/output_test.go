@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"context"
-	"flag"
 	"html"
 	"os"
 	"path/filepath"
@@ -91,17 +90,10 @@ func TestRepeat(t *testing.T) {
 	does(t, exitOK, args...)
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
-	command := start + " matrix -designs redlock -faults 'pause, cut' -html " + page + " -seeds 1"
+	command := start + " matrix -designs redlock -faults 'pause, cut' -seeds 1 -html " + page + " -workers 2"
 	assert.Contains(t, html.UnescapeString(string(text)), command)
 	does(t, exitOK, words(t, command)...)
 
-	flags := flag.NewFlagSet("", flag.ContinueOnError)
-	flags.Bool("all", false, "")
-	flags.Bool("both", true, "")
-	flags.String("html", "x", "")
-	flags.Int("workers", 1, "")
-	require.NoError(t, flags.Parse([]string{"-all", "-both=false", "-html", "", "-workers", "3"}))
-	assert.Equal(t, start+" -all -both=false -html ''", repeat("", given(flags)...))
 	assert.Equal(t, start+` live -only 'it'\''s S1'`, repeat("live", "-only", "it's S1"))
 }
 

@@ -8,8 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os/exec"
-	"runtime"
+	"os"
 	"strconv"
 	"time"
 
@@ -23,11 +22,9 @@ var buildPage = browser.Build
 func runPlay(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var out string
 	var port int
-	var open bool
 	flags := flag.NewFlagSet("play", flag.ContinueOnError)
 	flags.StringVar(&out, "out", "", "write the page's files into this `folder` instead of serving them: they work in every folder of every web server")
 	flags.IntVar(&port, "port", 0, "the `port` on 127.0.0.1 (default: a free one)")
-	flags.BoolVar(&open, "open", true, "open the page in a browser, if there is one")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
@@ -42,25 +39,26 @@ func runPlay(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		}
 		defer listener.Close()
 	}
-	files, err := buildPage(ctx, stderr)
+	folder := out
+	if out == "" {
+		if folder, err = os.MkdirTemp("", "redlocksim-play-*"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(folder)
+	}
+	err = buildPage(ctx, folder, stderr)
 	switch {
 	case errors.Is(err, browser.ErrNoToolchain):
 		return usageError{err}
 	case err != nil:
 		return interrupted(ctx, err)
 	case out != "":
-		if err := files.Write(out); err != nil {
-			return fmt.Errorf("-out: %w", err)
-		}
-		fmt.Fprintf(stdout, "the page: %s, %s; put it on a web server, browsers don't load it from a file\n", out, count(len(files), "file"))
+		fmt.Fprintf(stdout, "the page: %s; put it on a web server, browsers don't load it from a file\n", out)
 		return nil
 	}
 	address := "http://" + listener.Addr().String() + "/"
 	fmt.Fprintf(stdout, "%s\nCtrl-C ends it\n", address)
-	if open {
-		openBrowser(ctx, address)
-	}
-	return serve(ctx, listener, files)
+	return serve(ctx, listener, browser.Handler(folder))
 }
 
 // serve serves until ctx ends. It owns the server's goroutine, and returns after it.
@@ -78,24 +76,4 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 		err = errors.Join(err, served)
 	}
 	return err
-}
-
-// openBrowser opens an address with the system's own command. Without one, nothing happens: the
-// address is on the terminal.
-func openBrowser(ctx context.Context, address string) {
-	name, args := "xdg-open", []string{address}
-	switch runtime.GOOS {
-	case "darwin":
-		name = "open"
-	case "windows":
-		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", address}
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return
-	}
-	cmd := exec.CommandContext(ctx, path, args...)
-	if cmd.Start() == nil {
-		go func() { _ = cmd.Wait() }() // it ends on its own, or with ctx
-	}
 }

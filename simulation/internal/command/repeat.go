@@ -1,7 +1,6 @@
 package command
 
 import (
-	"flag"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/play"
@@ -20,22 +19,4 @@ func repeat(command string, args ...string) string {
 		words = append(words, play.Quoted(arg))
 	}
 	return strings.Join(words, " ")
-}
-
-// given returns the flags that were set, as arguments, without the number of workers, on
-// which the result does not depend.
-func given(flags *flag.FlagSet) []string {
-	var args []string
-	flags.Visit(func(f *flag.Flag) {
-		switch {
-		case f.Name == "workers":
-		case f.Value.String() == "true":
-			args = append(args, "-"+f.Name)
-		case f.Value.String() == "false":
-			args = append(args, "-"+f.Name+"=false")
-		default:
-			args = append(args, "-"+f.Name, f.Value.String())
-		}
-	})
-	return args
 }

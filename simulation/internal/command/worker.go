@@ -37,13 +37,15 @@ func runWorker(_ context.Context, args []string, stdout, stderr io.Writer) error
 	return usageError{fmt.Errorf("there are no workers for %q", what)}
 }
 
-// startWorker returns a function that makes the command of a worker process: this program.
-func startWorker(what string) func(context.Context) search.Command {
-	return func(ctx context.Context) search.Command {
+// startWorker returns a function that runs a worker process: this program.
+func startWorker(what string) search.Worker {
+	return func(ctx context.Context, in io.Reader, out, errs io.Writer) error {
 		self, err := os.Executable()
 		if err != nil {
-			self = os.Args[0]
+			return err
 		}
-		return exec.CommandContext(ctx, self, "worker", what)
+		cmd := exec.CommandContext(ctx, self, "worker", what)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errs
+		return cmd.Run()
 	}
 }

@@ -2,146 +2,204 @@
 // time: with goroutines as workers, and a processor for each, these hand-overs wake threads, and
 // on a busy machine the matrix took three times as long.
 //
-// A worker is a process of the same program that calls Serve. The two ends speak JSON. A
-// worker is sent a greeting and then one job after the other. It reports each run before
-// the run begins, so that the farm knows which run killed a worker, and the result of each
-// job. What comes out does not depend on the number of workers.
+// A worker is a process of the same program that calls Serve. It is told what all play, and which
+// share of the jobs is its own, and prints its results as JSON. It reports each run before the run
+// begins, so that the farm knows which run killed a worker. What comes out does not depend on the
+// number of workers.
 package farm
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"runtime/debug"
+	"strings"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // Job is a range of numbered runs of one thing.
 type Job[W any] struct {
-	What W      `json:"what"`
-	From uint64 `json:"from"`
-	To   uint64 `json:"to"` // exclusive
+	What     W
+	From, To uint64 // To is exclusive
 }
 
-// Player plays run number n and adds what came of it to the sum.
-type Player[W, R any] func(what W, n uint64, sum *R) error
-
-// Farm plays jobs.
-type Farm[G, W, R any] struct {
-	// Workers is the number of worker processes. 0: this process plays, with Player.
-	Workers int
-	// Command makes the command of a worker process, which is killed when ctx ends:
-	// exec.CommandContext.
-	Command func(ctx context.Context) Command
-	// Greeting is sent to each worker before its first job.
-	Greeting G
-	Player   Player[W, R]
+// Plan says what to play.
+type Plan[W, R any] struct {
+	Jobs iter.Seq[Job[W]]
+	// Run plays run number n of a thing and adds what came of it to the sum.
+	Run func(what W, n uint64, sum *R) error
 }
 
-// Command is the command of a worker process, an *exec.Cmd. It is an interface so that programs
-// without processes, such as a page's engine, don't get package os/exec.
-type Command interface {
-	StdinPipe() (io.WriteCloser, error)
-	StdoutPipe() (io.ReadCloser, error)
-	StderrPipe() (io.ReadCloser, error)
-	Start() error
-	Wait() error
-}
+// Worker runs a worker process until it ends, and kills it when ctx ends. The error says how it ended.
+// It is a function so that programs without processes, such as a page's engine, don't get package os/exec.
+type Worker func(ctx context.Context, in io.Reader, out, errs io.Writer) error
 
-// ErrPlayer is wrapped by the error for a job that a worker process cannot play.
+// ErrPlayer is wrapped by the error for a run that a worker process cannot play.
 var ErrPlayer = errors.New("a worker says")
 
-// Validate says what is wrong with the farm.
-func (f Farm[G, W, R]) Validate() error {
+// Workers are worker processes. With a Number of 0, this process plays.
+type Workers struct {
+	Number int
+	Run    Worker
+}
+
+// Validate says what is wrong with them.
+func (w Workers) Validate() error {
 	switch {
-	case f.Workers < 0 || f.Workers > 1024:
-		return fmt.Errorf("%d workers, want 0 to 1024", f.Workers)
-	case f.Workers > 0 && f.Command == nil:
-		return errors.New("workers without a Command that starts one")
+	case w.Number < 0 || w.Number > 1024:
+		return fmt.Errorf("%d workers, want 0 to 1024", w.Number)
+	case w.Number > 0 && w.Run == nil:
+		return errors.New("workers without a Worker that runs one")
 	}
 	return nil
 }
 
-// Run plays the jobs and calls take with the result of each of them, in their order. Calls
-// do not overlap. When ctx ends, Run stops, without an error. It drops unfinished jobs, and
-// finished ones behind them. The error is that of a Player, or of a worker that could not
-// be started or died.
-func (f Farm[G, W, R]) Run(ctx context.Context, jobs iter.Seq[Job[W]], take func(Job[W], R)) error {
-	next, end := iter.Pull(jobs)
-	defer end()
-	q := queue[W, R]{next: next, take: take, waiting: map[int]func(){}}
-	group, ctx := errgroup.WithContext(ctx)
-	for range max(1, f.Workers) {
-		group.Go(func() error { return f.work(ctx, &q) })
+// share is the input of a worker process: it plays each Of-th job, from number Worker on, of the plan that
+// the Greeting makes.
+type share[G any] struct {
+	Greeting   G
+	Worker, Of int
+}
+
+// message is what a worker process prints: one of these.
+type message[R any] struct {
+	Begins *uint64 `json:"begins,omitempty"`
+	Result *R      `json:"result,omitempty"`
+	Error  string  `json:"error,omitempty"`
+}
+
+// Play plays a plan and calls take with the result of each job, in their order. Worker processes make their
+// plan of the greeting. When ctx ends, Play stops, without an error, and drops what is unfinished. The error is
+// that of a run, or of a worker that could not be started or died.
+func Play[G, W, R any](ctx context.Context, w Workers, greeting G, plan Plan[W, R], take func(Job[W], R)) error {
+	if w.Number == 0 {
+		return play(ctx, plan, take)
 	}
-	return group.Wait()
-}
-
-// queue hands out jobs and puts their results into order.
-type queue[W, R any] struct {
-	mu           sync.Mutex
-	next         func() (Job[W], bool)
-	given, taken int
-	waiting      map[int]func() // results behind a job that is not finished
-	take         func(Job[W], R)
-}
-
-func (q *queue[W, R]) give() (i int, job Job[W], ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	job, ok = q.next()
-	q.given++
-	return q.given - 1, job, ok
-}
-
-func (q *queue[W, R]) finish(i int, job Job[W], result R) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for q.waiting[i] = func() { q.take(job, result) }; q.waiting[q.taken] != nil; q.taken++ {
-		q.waiting[q.taken]()
-		delete(q.waiting, q.taken)
-	}
-}
-
-// work plays jobs until there are none, in this process or in a worker process.
-func (f Farm[G, W, R]) work(ctx context.Context, q *queue[W, R]) error {
-	play := func(job Job[W]) (R, error) { return playHere(ctx, f.Player, job) }
-	if f.Workers > 0 {
-		p, err := startProcess[W, R](ctx, f.Command, f.Greeting)
-		if err != nil && ctx.Err() == nil {
+	ctx, kill := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer kill()
+	all := make([]*json.Decoder, w.Number)
+	for i := range all {
+		mine, err := json.Marshal(share[G]{greeting, i, w.Number})
+		if err != nil {
 			return err
-		} else if err != nil {
-			return nil
 		}
-		defer p.close()
-		play = p.play
+		messages, out := io.Pipe()
+		defer messages.Close() // before the wait: a worker may want to write
+		all[i] = json.NewDecoder(messages)
+		running.Go(func() {
+			var said beginning
+			how := "it ended without an error"
+			if err := w.Run(ctx, bytes.NewReader(mine), out, &said); err != nil {
+				how = err.Error()
+			}
+			_ = out.CloseWithError(errors.New(strings.TrimSpace(how + "\n" + string(said.text)))) // it never fails
+		})
 	}
-	for ctx.Err() == nil {
-		i, job, ok := q.give()
-		if !ok {
-			return nil
-		}
-		result, err := play(job)
+	i := 0
+	for job := range plan.Jobs {
+		result, err := result[W, R](all[i%w.Number], job)
 		switch {
 		case ctx.Err() != nil:
 			return nil // an interruption kills worker processes, too
 		case err != nil:
 			return err
 		}
-		q.finish(i, job, result)
+		take(job, result)
+		i++
 	}
 	return nil
 }
 
-// playHere plays in this process. It stops between two runs.
-func playHere[W, R any](ctx context.Context, play Player[W, R], job Job[W]) (sum R, err error) {
-	for n := job.From; n < job.To && ctx.Err() == nil; n++ {
-		if err := play(job.What, n, &sum); err != nil {
-			return sum, err
+// play plays in this process. It stops between two runs.
+func play[W, R any](ctx context.Context, plan Plan[W, R], take func(Job[W], R)) error {
+	for job := range plan.Jobs {
+		var sum R
+		for n := job.From; n < job.To; n++ {
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err := plan.Run(job.What, n, &sum); err != nil {
+				return err
+			}
+		}
+		take(job, sum)
+	}
+	return nil
+}
+
+// result reads the result of a job. The error says which run killed the process, if one did.
+func result[W, R any](messages *json.Decoder, job Job[W]) (none R, err error) {
+	doing := "before it played anything"
+	for {
+		var m message[R]
+		switch err := messages.Decode(&m); {
+		case err != nil:
+			return none, fmt.Errorf("a worker process ended %s: %w", doing, err)
+		case m.Begins != nil:
+			doing = fmt.Sprintf("while it played run %d", *m.Begins)
+			if what, ok := any(job.What).(fmt.Stringer); ok {
+				doing += " of " + what.String()
+			}
+		case m.Result != nil:
+			return *m.Result, nil
+		default:
+			return none, fmt.Errorf("%w: %s", ErrPlayer, m.Error)
 		}
 	}
-	return sum, nil
+}
+
+// beginning keeps the beginning of a worker's standard error: a panic says first what happened.
+type beginning struct{ text []byte }
+
+func (b *beginning) Write(p []byte) (int, error) {
+	b.text = append(b.text, p[:min(4<<10-len(b.text), len(p))]...)
+	return len(p), nil
+}
+
+// Serve is a worker process: it plays the share that it reads from in, and writes the results to out.
+// Nothing else may write to out. open makes the plan.
+//
+// The error is that of in or out, or of a run, which the other end is told as well.
+func Serve[G, W, R any](in io.Reader, out io.Writer, open func(G) (Plan[W, R], error)) error {
+	// Runs leave little behind and much to collect: a worker has the memory to do that
+	// more rarely.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	var mine share[G]
+	if err := json.NewDecoder(in).Decode(&mine); err != nil {
+		return fmt.Errorf("farm: the share can't be read: %w", err)
+	}
+	messages := json.NewEncoder(out)
+	fail := func(err error) error { return errors.Join(err, messages.Encode(message[R]{Error: err.Error()})) }
+	plan, err := open(mine.Greeting)
+	if err == nil && mine.Of < 1 {
+		err = fmt.Errorf("farm: a share of %d workers, want 1 or more", mine.Of)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	i := 0
+	for job := range plan.Jobs {
+		if i++; (i-1)%mine.Of != mine.Worker {
+			continue
+		}
+		var sum R
+		for n := job.From; n < job.To; n++ {
+			if err := messages.Encode(message[R]{Begins: &n}); err != nil {
+				return fmt.Errorf("farm: nothing can be written: %w", err)
+			}
+			if err := plan.Run(job.What, n, &sum); err != nil {
+				return fail(err)
+			}
+		}
+		if err := messages.Encode(message[R]{Result: &sum}); err != nil {
+			return fmt.Errorf("farm: nothing can be written: %w", err)
+		}
+	}
+	return nil
 }

@@ -4,11 +4,11 @@ package live
 
 import (
 	"fmt"
-	"strings"
+	"io"
 	"time"
 
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/internal/wrap"
-	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Heading returns the first line of the table.
@@ -18,28 +18,16 @@ func columns(name, design, seen string) string {
 	return fmt.Sprintf("%-10s %-17s %s", name, design, seen)
 }
 
-func kinds(all []record.ViolationKind) string {
-	if len(all) == 0 {
-		return "nothing"
-	}
-	words := make([]string, len(all))
-	for i, k := range all {
-		words[i] = string(k)
-	}
-	return strings.Join(words, ", ")
-}
-
-// Text returns the line of the table, at most 100 columns wide, followed by details
-// if it does not agree.
-func (l Line) Text() string {
-	seen, more := kinds(l.Seen), []string(nil)
+// Print writes the line of the table, followed by details if it does not agree.
+func (l Line) Print(w io.Writer) {
+	seen, more := scenarios.Verdict{Kinds: l.Seen}.String(), []string(nil)
 	switch {
 	case l.Skipped != "":
 		seen, more = "skipped", []string{l.Skipped}
 	case l.Err != "":
 		seen, more = "FAILED", []string{l.Err}
 	case !l.Agrees:
-		seen, more = "NOT as predicted", []string{"predicted: " + kinds(l.Predicted), "seen: " + seen}
+		seen, more = "NOT as predicted", []string{"predicted: " + scenarios.Verdict{Kinds: l.Predicted}.String(), "seen: " + seen}
 		if l.Differs != "" {
 			more = append(more, l.Differs)
 		}
@@ -49,11 +37,10 @@ func (l Line) Text() string {
 	case l.Plays > 1:
 		seen += fmt.Sprintf(", in play %d", l.Plays)
 	}
-	text := columns(Case{Scenario: l.Scenario, Form: l.Form}.Name(), l.Design, seen)
+	wrap.Paragraph(w, columns(Case{Scenario: l.Scenario, Form: l.Form}.Name(), l.Design, ""), seen)
 	for _, m := range more {
-		text += "\n" + strings.Join(wrap.Lines(m, 100, "    ", "    "), "\n")
+		wrap.Paragraph(w, "    ", m)
 	}
-	return text
 }
 
 // Summary returns the report in a sentence.

@@ -67,7 +67,7 @@ func TestRealServersAgreeWithTheSimulation(t *testing.T) {
 		if line.Skipped != "" && noCompiler != nil {
 			continue
 		}
-		assert.True(t, line.OK(), "%s", line.Text())
+		assert.True(t, line.OK(), "%+v", line)
 		assert.Empty(t, line.Skipped)
 		if len(line.Seen) > 0 {
 			violated++
@@ -99,7 +99,9 @@ func TestDisagreement(t *testing.T) {
 	require.Empty(t, line.Err)
 	require.Equal(t, tries, line.Plays)
 	require.Equal(t, "c1 and c2 got the lock; in the simulation: c1", line.Differs)
-	require.Contains(t, line.Text(), "NOT as predicted\n    predicted: nothing\n    seen: stale write, two holders")
+	var text strings.Builder
+	line.Print(&text)
+	require.Contains(t, text.String(), "NOT as predicted\n    predicted: none\n    seen: stale write, two holders")
 	require.Equal(t, []record.ViolationKind{record.StaleWrite, record.TwoHolders}, line.Seen)
 }
 
@@ -167,7 +169,7 @@ func TestFormats(t *testing.T) {
 	}}
 	var text strings.Builder
 	for _, line := range report.Lines {
-		text.WriteString(line.Text() + "\n")
+		line.Print(&text)
 	}
 	for line := range strings.Lines(text.String()) {
 		require.LessOrEqual(t, len(line), 101, "%q", line)

@@ -3,13 +3,13 @@ package matrix
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"testing"
 
 	"go.uber.org/goleak"
 
-	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
@@ -27,7 +27,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func worker(ctx context.Context) farm.Command { return exec.CommandContext(ctx, os.Args[0], asWorker) }
+func worker(ctx context.Context, in io.Reader, out, errs io.Writer) error {
+	cmd := exec.CommandContext(ctx, os.Args[0], asWorker)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errs
+	return cmd.Run()
+}
 
 // few is a number of seeds for which a test has time.
 func few(n uint64) uint64 { return long.Number(n, max(1, n/6)) }

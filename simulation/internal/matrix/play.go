@@ -92,6 +92,11 @@ func (p Plan) jobs() []job {
 	return all
 }
 
+// farmed is the plan for the worker processes.
+func (p Plan) farmed() farm.Plan[task, tally] {
+	return farm.Plan[task, tally]{Jobs: slices.Values(p.jobs()), Run: task.play}
+}
+
 // Result is the result of a Plan.
 type Result struct {
 	Plan Plan
@@ -109,9 +114,9 @@ type Pool struct {
 	// Workers is the number of worker processes. 0: this process plays. The result doesn't
 	// depend on it.
 	Workers int
-	// Command makes the command of a worker process with exec.CommandContext. The process
-	// must call Serve. Needed if there are workers.
-	Command func(ctx context.Context) farm.Command
+	// Worker runs a worker process by exec.CommandContext. The process must call Serve. Needed if
+	// there are workers.
+	Worker farm.Worker
 	// Progress, if set, is called with the number of finished runs, and of all runs. Calls
 	// don't overlap.
 	Progress func(runs, of int)
@@ -123,7 +128,7 @@ type Pool struct {
 // Errors are ErrPlan, cells.ErrUnknown, designs.ErrUnknown, and those of workers that could not be
 // started or died.
 func Play(ctx context.Context, p Plan, pool Pool) (Result, error) {
-	workers := farm.Farm[struct{}, task, tally]{Workers: pool.Workers, Command: pool.Command, Player: task.play}
+	workers := farm.Workers{Number: pool.Workers, Run: pool.Worker}
 	if err := workers.Validate(); err != nil {
 		return Result{}, fmt.Errorf("%w: %w", ErrPlan, err)
 	}
@@ -131,11 +136,11 @@ func Play(ctx context.Context, p Plan, pool Pool) (Result, error) {
 		return Result{}, err
 	}
 	r := Result{Plan: p, sums: map[task]tally{}}
-	jobs := p.jobs()
-	for _, j := range jobs {
+	plan := p.farmed()
+	for j := range plan.Jobs {
 		r.Planned += int(j.To - j.From)
 	}
-	err := workers.Run(ctx, slices.Values(jobs), func(job job, result tally) {
+	err := farm.Play(ctx, workers, p, plan, func(job job, result tally) {
 		r.Runs += int(job.To - job.From)
 		r.Events += result.Events
 		sum := r.sums[job.What]

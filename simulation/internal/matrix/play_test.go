@@ -38,7 +38,7 @@ func TestSameWithAnyNumberOfWorkers(t *testing.T) {
 		if !long.Asked() && workers == 1 {
 			continue
 		}
-		r, err := Play(t.Context(), p, Pool{Workers: workers, Command: worker})
+		r, err := Play(t.Context(), p, Pool{Workers: workers, Worker: worker})
 		require.NoError(t, err)
 		require.True(t, r.Ended)
 		if workers == 0 {
@@ -57,7 +57,7 @@ func TestInterrupted(t *testing.T) {
 		defer cancel()
 		var told atomic.Int64
 		p := Plan{Designs: []string{"redlock", "default"}, Faults: []string{"slow", "pause"}, Seeds: 2 * chunk}
-		r, err := Play(ctx, p, Pool{Workers: workers, Command: worker, Progress: func(runs, of int) {
+		r, err := Play(ctx, p, Pool{Workers: workers, Worker: worker, Progress: func(runs, of int) {
 			assert.Equal(t, 8*chunk, of)
 			told.Store(int64(runs))
 			cancel()
@@ -72,12 +72,12 @@ func TestInterrupted(t *testing.T) {
 }
 
 func TestServe(t *testing.T) {
-	for says, what := range map[string]string{
-		`"runs":2`:       `{"fault":"slow","design":"redlock"}`,
-		`no fault \"x\"`: `{"fault":"x"}`,
+	for says, plan := range map[string]string{
+		`"runs":2`:       `{"Designs":["redlock"],"Faults":["slow"],"Seeds":2}`,
+		`no fault \"x\"`: `{"Designs":["redlock"],"Faults":["x"],"Seeds":2}`,
 	} {
 		var out bytes.Buffer
-		err := Serve(strings.NewReader(`{}{"what":`+what+`,"from":0,"to":2}`), &out)
+		err := Serve(strings.NewReader(`{"Greeting":`+plan+`,"Worker":0,"Of":1}`), &out)
 		require.Contains(t, out.String(), says)
 		require.Equal(t, says == `"runs":2`, err == nil, "%v", err)
 	}

@@ -6,44 +6,42 @@ import (
 )
 
 // chosenDesigns are the summary's columns: each adds one thing to the one before it.
-var chosenDesigns = []report.Choice{
-	{Name: "setpx-cad", Head: [2]string{"one Redis,", "SET NX PX"}},
-	{Name: "wait-one", Head: [2]string{"", "+ WAIT"}},
-	{Name: "redlock", Head: [2]string{"Redlock as", "documented"}},
-	{Name: "default", Head: [2]string{"this", "library"}},
-	{Name: "token-admit", Head: [2]string{"+ token", "check"}},
+var chosenDesigns = []report.Axis{
+	{Name: "setpx-cad", Title: "one Redis,\nSET NX PX"},
+	{Name: "wait-one", Title: "\n+ WAIT"},
+	{Name: "redlock", Title: "Redlock as\ndocumented"},
+	{Name: "default", Title: "this\nlibrary"},
+	{Name: "token-admit", Title: "+ token\ncheck"},
 }
 
 // chosenFaults are the summary's rows: the subjects of the debate about Redlock, a fault that
 // breaks no column, and two that also break the last one or this library.
-var chosenFaults = []report.Choice{
-	{Name: "pause", Words: "a client is paused"},
-	{Name: "delay-write", Words: "a write arrives late"},
-	{Name: "step-server", Words: "servers' clocks jump"},
-	{Name: "rate", Words: "clocks run apart"},
-	{Name: "restart-empty", Words: "servers restart empty"},
-	{Name: "failover", Words: "servers fail over"},
-	{Name: "flush", Words: "servers are flushed"},
-	{Name: "cut", Words: "the network is cut"},
+var chosenFaults = []report.Axis{
+	{Name: "pause", Title: "a client is paused"},
+	{Name: "delay-write", Title: "a write arrives late"},
+	{Name: "step-server", Title: "servers' clocks jump"},
+	{Name: "rate", Title: "clocks run apart"},
+	{Name: "restart-empty", Title: "servers restart empty"},
+	{Name: "failover", Title: "servers fail over"},
+	{Name: "flush", Title: "servers are flushed"},
+	{Name: "cut", Title: "the network is cut"},
 }
 
 // Summary has the cells of the matrix that most readers ask for. It is empty if none of them
 // was played.
 func (r Result) Summary() report.Summary {
 	s := report.Summary{
-		Designs: chosenDesigns, Faults: chosenFaults,
-		Note: "A lock fails if two clients hold it at once, a late write does harm, or nobody gets it. With a token check two holders alone do no harm.",
+		Matrix: report.Matrix{Designs: chosenDesigns, Faults: chosenFaults},
+		Note:   "A lock fails if two clients hold it at once, a late write does harm, or nobody gets it. With a token check two holders alone do no harm.",
 	}
 	played := false
-	for _, f := range chosenFaults {
-		var row []report.Cell
-		for _, c := range chosenDesigns {
-			var cell report.Cell
-			if d, err := designs.ByName(c.Name); err == nil { // a test holds the names
-				cell = r.cell(f.Name, d)
+	for _, of := range chosenDesigns {
+		row := make([]report.Cell, len(chosenFaults))
+		if d, err := designs.ByName(of.Name); err == nil { // a test holds the names
+			for i, f := range chosenFaults {
+				row[i] = r.cell(f.Name, d)
+				played = played || row[i].Runs > 0
 			}
-			played = played || cell.Runs > 0
-			row = append(row, cell)
 		}
 		s.Cells = append(s.Cells, row)
 	}

@@ -134,8 +134,8 @@ func command(name, design string, seed uint64) string {
 	return fmt.Sprintf("redlocksim run %s -design %s -seed %d", name, design, seed)
 }
 
-// Serve is a worker process: it plays what it reads from in, and writes to out, until in
-// ends. Nothing else may write to out.
+// Serve is a worker process: it plays what it reads from in, and writes to out. Nothing else may
+// write to out.
 func Serve(in io.Reader, out io.Writer) error {
-	return farm.Serve(in, out, func(struct{}) (farm.Player[task, tally], error) { return task.play, nil })
+	return farm.Serve(in, out, func(p Plan) (farm.Plan[task, tally], error) { return p.farmed(), nil })
 }

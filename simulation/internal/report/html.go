@@ -31,15 +31,13 @@ func HTML(w io.Writer, r Report) error {
 	}
 	runs := drawRuns(r.Timelines)
 	p.Data = template.HTML(runs.data()) //nolint:gosec // letters and digits
-	p.cells(runs)
-	t, err := template.New("page").Funcs(template.FuncMap{
+	t := template.Must(template.New("page").Funcs(template.FuncMap{
 		"grouped": func(n int) string { return grouped(int64(n)) },
 		"join":    func(s []string) string { return strings.Join(s, "; ") },
 		"anchor":  cellAnchor,
-	}).Parse(pageTemplate)
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
+		"fault":   faultAnchor,
+		"picture": func(design, fault string) string { return runs.indexes[[2]string{design, fault}] },
+	}).Parse(pageTemplate))
 	if err := t.Execute(w, p); err != nil {
 		return fmt.Errorf("report: writing HTML: %w", err)
 	}
@@ -49,8 +47,7 @@ func HTML(w io.Writer, r Report) error {
 // page is a Report with what the template can't compute.
 type page struct {
 	Report
-	CSS    template.CSS
-	JS     template.JS
-	Data   template.HTML // of the runs
-	Faults []faultView
+	CSS  template.CSS
+	JS   template.JS
+	Data template.HTML // of the runs
 }

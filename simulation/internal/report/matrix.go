@@ -1,11 +1,8 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -65,57 +62,27 @@ func (c Cell) Rate() float64 {
 //
 // Source: E. B. Wilson, "Probable Inference, the Law of Succession, and
 // Statistical Inference", JASA 22 (1927).
-func (c Cell) Interval() (low, high float64) { return wilson(c.Violated, c.Runs) }
-
-// z is the normal distribution's quantile for 95 % on two sides.
-const z = 1.959963984540054
-
-func wilson(hits, runs int) (low, high float64) {
-	if runs <= 0 {
+func (c Cell) Interval() (low, high float64) {
+	const z = 1.959963984540054 // the normal distribution's quantile for 95 % on two sides
+	if c.Runs == 0 {
 		return 0, 1
 	}
-	n := float64(runs)
-	p := min(1, max(0, float64(hits)/n))
+	n, p := float64(c.Runs), c.Rate()
 	middle := p + z*z/(2*n)
 	spread := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	low, high = (middle-spread)/(1+z*z/n), (middle+spread)/(1+z*z/n)
 	// Rounding must not leave a small difference here.
-	if hits <= 0 {
+	if c.Violated == 0 {
 		low = 0
 	}
-	if hits >= runs {
+	if c.Violated == c.Runs {
 		high = 1
 	}
 	return low, high
 }
 
-// kinds lists the kinds of violations, the most frequent first.
-func (c Cell) kinds() []string {
-	return slices.SortedFunc(maps.Keys(c.Kinds), func(a, b string) int {
-		return cmp.Or(c.Kinds[b]-c.Kinds[a], strings.Compare(a, b))
-	})
-}
-
-// kindText is a kind with its number of runs and its first seed, if that is known.
-func (c Cell) kindText(kind string) string {
-	seed, known := c.First[kind]
-	if !known {
-		return kind
-	}
-	return fmt.Sprintf("%s %d (seed %d)", kind, c.Kinds[kind], seed)
-}
-
 // proves reports whether a 0 shows anything.
 func (c Cell) proves() bool { return len(c.Unreached) == 0 }
-
-// cells calls do for each cell.
-func (m Matrix) cells(do func(design, fault string, c Cell)) {
-	for i, design := range m.Designs {
-		for j, fault := range m.Faults {
-			do(design.Name, fault.Name, m.At(i, j))
-		}
-	}
-}
 
 // At is a cell; the zero Cell where there is none.
 func (m Matrix) At(design, fault int) Cell {
@@ -125,29 +92,23 @@ func (m Matrix) At(design, fault int) Cell {
 	return m.Cells[design][fault]
 }
 
-// show is a cell as a word: one of these, or "?" for a 0 that shows nothing. The mark is for
-// an unexpected result.
-func (c Cell) show(unplayed, none, violated, mark string) string {
-	if !c.Unexpected {
-		mark = ""
+// Word is a cell as a word: the rate of violations, "none", "?" for a 0 that shows nothing,
+// or "-" if it was not played. "!" marks an unexpected result.
+func (c Cell) Word() string {
+	mark := ""
+	if c.Unexpected {
+		mark = "!"
 	}
 	switch {
 	case c.Runs == 0:
-		return unplayed
+		return "-"
 	case c.Violated > 0:
-		return violated + mark
+		return percent(c.Rate()) + mark
 	case !c.proves():
 		return "?" + mark
 	}
-	return none + mark
+	return "none" + mark
 }
-
-// Word is a cell as a word: the rate of violations, "none", "?" for a 0 that shows nothing,
-// or "-" if it was not played.
-func (c Cell) Word() string { return c.show("-", "none", percent(c.Rate()), "!") }
-
-// short is a cell in at most five letters: "." is none, and a blank is not played.
-func (c Cell) short() string { return c.show("", ".", percent(c.Rate()), "!") }
 
 // percent writes a share in at most four letters. It writes 0 % and 100 % only for these.
 func percent(rate float64) string {
@@ -174,19 +135,8 @@ func (c Cell) intervalText() string {
 	return fmt.Sprintf("%s %% (%s to %s %%)", exact(c.Rate()), exact(low), exact(high))
 }
 
-// exact writes a share as a percentage, with three digits from 1 %, and two below.
-func exact(rate float64) string {
-	p := 100 * rate
-	decimals := 1
-	for limit := 10.0; p < limit && p > 0 && decimals < 9; limit /= 10 {
-		decimals++
-	}
-	if p < 1 {
-		decimals--
-	}
-	s := strconv.FormatFloat(p, 'f', decimals, 64)
-	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
-}
+// exact writes a share as a percentage, with three digits.
+func exact(rate float64) string { return strconv.FormatFloat(100*rate, 'g', 3, 64) }
 
 // grouped writes a number with narrow gaps between groups of three digits.
 func grouped(n int64) string { return strings.ReplaceAll(timeline.Grouped(n), " ", "\u202f") }

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"strconv"
 
 	"github.com/redquorum/redlock/simulation/internal/drawing"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
@@ -14,11 +15,11 @@ import (
 // data, because hundreds of drawings would take megabytes.
 type runs struct {
 	pictures []string
-	indexes  map[[2]string]int // of the pictures, by design and fault
+	indexes  map[[2]string]string // of the pictures, by design and fault
 }
 
 func drawRuns(list []TimelineRun) runs {
-	r := runs{indexes: map[[2]string]int{}}
+	r := runs{indexes: map[[2]string]string{}}
 	same := map[string]int{}
 	for _, run := range list {
 		var c drawing.Canvas
@@ -31,18 +32,9 @@ func drawRuns(list []TimelineRun) runs {
 			same[picture] = i
 			r.pictures = append(r.pictures, picture)
 		}
-		r.indexes[[2]string{run.Design, run.Fault}] = i
+		r.indexes[[2]string{run.Design, run.Fault}] = strconv.Itoa(i)
 	}
 	return r
-}
-
-// index is where a cell's picture is in the page's data, -1 if it has none.
-func (r runs) index(design, fault string) int {
-	i, ok := r.indexes[[2]string{design, fault}]
-	if !ok {
-		return -1
-	}
-	return i
 }
 
 // data is all pictures: JSON, compressed with gzip, in base64.

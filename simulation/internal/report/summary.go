@@ -7,33 +7,16 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
-// Summary is a small table of faults and designs, in words, for readers who want the results
-// first.
+// Summary is a small matrix for readers who want the results first. Its text has the faults as rows. The
+// titles of its designs are columns' headings: two lines of at most 10 letters.
 type Summary struct {
-	Designs []Choice // the columns
-	Faults  []Choice // the rows
-	// Cells has a slice for each fault with a Cell for each design, in their orders.
-	Cells [][]Cell
+	Matrix
 	// Note says what counts as a violation.
 	Note string
-}
-
-// Choice is a row or a column of a Summary.
-type Choice struct {
-	Name  string // its name in the matrix
-	Words string // what a row is
-	// Head is a column's heading: two lines of at most 10 letters.
-	Head [2]string
-}
-
-// At is a cell; the zero Cell where there is none.
-func (s Summary) At(fault, design int) Cell {
-	if fault < 0 || fault >= len(s.Cells) || design < 0 || design >= len(s.Cells[fault]) {
-		return Cell{}
-	}
-	return s.Cells[fault][design]
 }
 
 // SummaryWidth is the width of a summary's text in columns. Longer lines are hard to read.
@@ -47,32 +30,29 @@ func (s Summary) Text(w io.Writer) error {
 	if len(s.Cells) == 0 {
 		return nil
 	}
-	t := &textTable{w: bufio.NewWriter(w), width: SummaryWidth}
+	out := bufio.NewWriter(w) // Flush returns the error
 	first := 0
 	for _, f := range s.Faults {
-		first = max(first, utf8.RuneCountInString(f.Words))
+		first = max(first, utf8.RuneCountInString(f.Title))
 	}
-	first = min(first, t.width-headWidth*len(s.Designs))
-	t.paragraph(fmt.Sprintf("How often a lock fails, of %s runs each:", grouped(int64(s.Runs()))), "", "")
-	t.line("")
-	for i := range 2 {
-		row := strings.Repeat(" ", first)
-		for _, d := range s.Designs {
-			row += fmt.Sprintf("%*s", headWidth, d.Head[i])
-		}
-		t.line(row)
-	}
-	t.line(strings.Repeat("─", first+headWidth*len(s.Designs)))
-	for i, f := range s.Faults {
-		row := fit(f.Words, first)
+	first = min(first, SummaryWidth-headWidth*len(s.Designs))
+	row := func(head string, cell func(j int) string) {
+		fmt.Fprintf(out, "%-*.*s", first, first, head)
 		for j := range s.Designs {
-			row += fmt.Sprintf("%*s", headWidth, s.At(i, j).Word())
+			fmt.Fprintf(out, "%*s", headWidth, cell(j))
 		}
-		t.line(row)
+		fmt.Fprintln(out)
 	}
-	t.line("")
-	t.paragraph(s.Note+s.Legend(), "", "")
-	return t.w.Flush()
+	fmt.Fprintf(out, "How often a lock fails, of %s runs each:\n\n", grouped(int64(s.Runs())))
+	for i := range 2 {
+		row("", func(j int) string { return strings.Split(s.Designs[j].Title+"\n", "\n")[i] })
+	}
+	fmt.Fprintln(out, strings.Repeat("─", first+headWidth*len(s.Designs)))
+	for i, f := range s.Faults {
+		row(f.Title, func(j int) string { return s.At(j, i).Word() })
+	}
+	fmt.Fprintf(out, "\n%s\n", strings.Join(wrap.Lines(s.Note+s.Legend(), SummaryWidth, "", ""), "\n"))
+	return out.Flush()
 }
 
 // Runs is the largest number of runs of a cell.

@@ -15,16 +15,13 @@ import (
 func summary() report.Summary {
 	m := matrix()
 	s := report.Summary{
-		Designs: []report.Choice{
-			{Name: "setpx-del", Head: [2]string{"one Redis,", "SET NX PX"}},
-			{Name: "redlock", Head: [2]string{"Redlock as", "documented"}},
-			{Name: "default", Head: [2]string{"this", "library"}},
+		Matrix: report.Matrix{
+			Designs: []report.Axis{
+				{Name: "setpx-del", Title: "one Redis,\nSET NX PX"}, {Name: "redlock", Title: "Redlock as\ndocumented"}, {Name: "default", Title: "this\nlibrary"},
+			},
+			Faults: m.Faults, Cells: m.Cells[1:4],
 		},
 		Note: "A lock fails if two clients hold it at once.",
-	}
-	for j, f := range m.Faults {
-		s.Faults = append(s.Faults, report.Choice{Name: f.Name, Words: f.Title})
-		s.Cells = append(s.Cells, []report.Cell{m.At(1, j), m.At(2, j), m.At(3, j)})
 	}
 	return s
 }

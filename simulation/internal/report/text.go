@@ -5,161 +5,64 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
-// tableWidth is the width of a matrix's tables in columns.
-const tableWidth = 100
-
-// Text writes the matrix for a terminal: tables of rates, then one line for each cell with
+// Text writes the matrix for a terminal: the rates under each fault, then one line for each cell with
 // violations, and what was never reached.
 func (m Matrix) Text(w io.Writer) error {
-	t := &textTable{m: m, w: bufio.NewWriter(w), width: tableWidth}
-	t.tables()
-	t.details()
-	t.unreached()
-	return t.w.Flush()
-}
-
-type textTable struct {
-	m     Matrix
-	w     *bufio.Writer
-	width int
-}
-
-// leastCell is the least width of a column, including a blank before it.
-const leastCell = 6
-
-// headLines are the parts of a column's name, broken after dashes.
-func headLines(name string) []string { return strings.SplitAfter(name, "-") }
-
-// cell is the width of a column, including a blank before it.
-func cell(name string) int {
-	wide := leastCell
-	for _, l := range headLines(name) {
-		wide = max(wide, 1+utf8.RuneCountInString(l))
-	}
-	return wide
-}
-
-func (t *textTable) tables() {
-	first := len("design")
-	for _, d := range t.m.Designs {
-		first = max(first, utf8.RuneCountInString(d.Name))
-	}
-	first = min(first, t.width/3)
-	for from := 0; from < len(t.m.Faults); {
-		if from > 0 {
-			t.line("")
-		}
-		to, width := from, first
-		for ; to < len(t.m.Faults) && (to == from || width+cell(t.m.Faults[to].Name) <= t.width); to++ {
-			width += cell(t.m.Faults[to].Name)
-		}
-		t.table(first, width, from, to)
-		from = to
-	}
-	t.line("")
-	t.wrapped("Runs with a violation. \".\": none found; \"?\": none found, but what it depends on was never reached, so it shows nothing; blank: not played; \"!\": not as expected.", "")
-}
-
-// table is the columns from one to another, of a width in all.
-func (t *textTable) table(first, width, from, to int) {
-	faults := t.m.Faults[from:to]
-	lines := 0
-	for _, fault := range faults {
-		lines = max(lines, len(headLines(fault.Name)))
-	}
-	for n := range lines {
-		row := fit("", first)
-		if n == lines-1 {
-			row = fit("design", first)
-		}
-		for _, fault := range faults {
-			// The last lines of all names stand beside each other.
-			head, at := headLines(fault.Name), n-lines
-			word := ""
-			if at += len(head); at >= 0 {
-				word = head[at]
+	out := bufio.NewWriter(w) // Flush returns the error
+	for j, fault := range m.Faults {
+		var rates []string
+		for i, design := range m.Designs {
+			if c := m.At(i, j); c.Runs > 0 {
+				rates = append(rates, design.Name+" "+c.Word())
 			}
-			row += fmt.Sprintf(" %*s", cell(fault.Name)-1, word)
 		}
-		t.line(strings.TrimRight(row, " "))
+		if len(rates) > 0 {
+			wrap.Paragraph(out, fault.Name+": ", strings.Join(rates, ", "))
+		}
 	}
-	t.line(strings.Repeat("─", width))
-	for i, design := range t.m.Designs {
-		row := fit(design.Name, first)
-		for j, fault := range faults {
-			row += fmt.Sprintf(" %*s", cell(fault.Name)-1, t.m.At(i, from+j).short())
+	wrap.Paragraph(out, "\nRuns with a violation. ", `"?": none found, but what it depends on was never reached, so it shows nothing; "!": not as expected.`)
+	m.list(out, "Violated (95 % confidence), and the first seed that shows it:", Cell.found)
+	m.list(out, "Never reached, so that a 0 shows nothing:", func(c Cell) string {
+		if c.Runs == 0 || c.Violated > 0 {
+			return ""
 		}
-		t.line(row)
-	}
-}
-
-// details has a line for each cell with violations: the rate with its confidence interval,
-// the kinds, and the first seeds.
-func (t *textTable) details() {
-	header := "Violated (95 % confidence), and the first seed that shows it:"
-	t.m.cells(func(design, fault string, c Cell) {
-		if c.Violated == 0 && !c.Unexpected {
-			return
-		}
-		text := fmt.Sprintf("%s / %s: %s", design, fault, c.intervalText())
-		for _, kind := range c.kinds() {
-			text += ", " + c.kindText(kind)
-		}
-		if c.Violated > 0 && len(c.First) == 0 {
-			text += fmt.Sprintf("; seed %d", c.Seed)
-		}
-		if c.Unexpected {
-			text += "  ! not as expected"
-		}
-		t.below(&header, text)
+		return strings.Join(c.Unreached, "; ")
 	})
+	return out.Flush()
 }
 
-// unreached lists the zeros that show nothing.
-func (t *textTable) unreached() {
-	header := "Never reached, so that a 0 shows nothing:"
-	t.m.cells(func(design, fault string, c Cell) {
-		if c.Runs > 0 && c.Violated == 0 && !c.proves() {
-			t.below(&header, fmt.Sprintf("%s / %s: %s", design, fault, strings.Join(c.Unreached, "; ")))
+// list has an entry for each cell that has something to say, below a heading.
+func (m Matrix) list(w io.Writer, heading string, say func(Cell) string) {
+	for i, design := range m.Designs {
+		for j, fault := range m.Faults {
+			text := say(m.At(i, j))
+			if text == "" {
+				continue
+			}
+			if heading != "" {
+				fmt.Fprintf(w, "\n%s\n", heading)
+				heading = ""
+			}
+			wrap.Paragraph(w, fmt.Sprintf("  %s / %s: ", design.Name, fault.Name), text)
 		}
-	})
-}
-
-// below writes an entry. The first one is written below the header.
-func (t *textTable) below(header *string, text string) {
-	if *header != "" {
-		t.line("")
-		t.wrapped(*header, "")
-		*header = ""
-	}
-	t.wrapped(text, "  ")
-}
-
-func (t *textTable) line(s string) {
-	_, _ = t.w.WriteString(strings.TrimRight(s, " ")) // Flush returns the error
-	_ = t.w.WriteByte('\n')
-}
-
-// wrapped breaks a text between words. All but its first line are indented further.
-func (t *textTable) wrapped(text, indent string) { t.paragraph(text, indent, indent+"  ") }
-
-// paragraph breaks a text between words.
-func (t *textTable) paragraph(text, head, indent string) {
-	for _, line := range wrap.Lines(text, t.width, head, indent) {
-		t.line(line)
 	}
 }
 
-// fit cuts or pads a text to n columns.
-func fit(s string, n int) string {
-	count := utf8.RuneCountInString(s)
-	if count > n {
-		return string([]rune(s)[:max(0, n-1)]) + "…"
+// found is the rate of violations with its confidence interval, the kinds, and the first seeds.
+func (c Cell) found() string {
+	if c.Violated == 0 && !c.Unexpected {
+		return ""
 	}
-	return s + strings.Repeat(" ", n-count)
+	text := strings.Join(append([]string{c.intervalText()}, c.Counts()...), ", ")
+	if c.Violated > 0 && len(c.First) == 0 {
+		text += fmt.Sprintf("; seed %d", c.Seed)
+	}
+	if c.Unexpected {
+		text += "  ! not as expected"
+	}
+	return text
 }

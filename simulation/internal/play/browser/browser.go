@@ -4,7 +4,6 @@ package browser
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"context"
 	"embed"
@@ -19,9 +18,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/drawing"
@@ -39,59 +36,84 @@ const library = "github.com/redquorum/redlock"
 // engine is the program that runs in the worker.
 const engine = library + "/simulation/internal/play/engine"
 
-// Policy is the page's Content-Security-Policy: everything comes from the page's own host.
-const Policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
+// policy is the page's Content-Security-Policy, as index.html has it: everything comes from the page's own host.
+const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
 
-// Files are the page's files by their names. They work in every folder of every host.
-type Files map[string][]byte
-
-// Build builds the engine and returns all files. Before it builds, it says so on progress. It needs the go command; without it the error
-// Is ErrNoToolchain. The engine is built in a folder of this module or of one that requires it. In other folders the running program must
-// have a released version, whose source the go command fetches.
-func Build(ctx context.Context, progress io.Writer) (Files, error) {
+// Build writes the page's files into a folder, which is created if it is missing, and builds the engine. They work in every folder of every
+// host. Before it builds, it says so on progress. It needs the go command; without it the error Is ErrNoToolchain. The engine is built in a
+// folder of this module or of one that requires it. In other folders the running program must have a released version, whose source the go
+// command fetches.
+func Build(ctx context.Context, folder string, progress io.Writer) error {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
-		return nil, ErrNoToolchain
-	}
-	files, err := static()
-	if err != nil {
-		return nil, err
+		return ErrNoToolchain
 	}
 	root, err := output(exec.CommandContext(ctx, goCommand, "env", "GOROOT"))
 	if err != nil {
-		return nil, err
+		return err
 	}
+	files := map[string][]byte{"drawing.css": []byte(drawing.Page())}
 	// It belongs to the toolchain that builds the engine.
 	if files["wasm_exec.js"], err = os.ReadFile(filepath.Join(strings.TrimSpace(root), "lib", "wasm", "wasm_exec.js")); err != nil {
-		return nil, fmt.Errorf("the Go toolchain has no support of WebAssembly: %w", err)
+		return fmt.Errorf("the Go toolchain has no support of WebAssembly: %w", err)
 	}
 	source, in, err := sources(ctx, goCommand)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if files["chapters.json"], err = chapters(source); err != nil {
-		return nil, err
+		return err
 	}
-	folder, err := os.MkdirTemp("", "redlocksim-play-*")
-	if err != nil {
-		return nil, err
+	if files["prepared.json.gz"], err = prepared(); err != nil {
+		return err
 	}
-	defer os.RemoveAll(folder)
+	if err := write(folder, files); err != nil {
+		return err
+	}
 	built := filepath.Join(folder, "engine.wasm")
+	defer os.Remove(built) // all but the compressed one
 	// Inlined functions would make the download an eighth larger, and the first run slower: more has
 	// to be compiled for it.
 	build := exec.CommandContext(ctx, goCommand, "build", "-trimpath", "-gcflags=all=-l", "-ldflags=-s -w", "-o", built, engine)
 	build.Dir, build.Env = in, append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	_, _ = fmt.Fprintln(progress, "building the page's engine; the first time this takes half a minute") // nothing depends on it
 	if _, err := output(build); err != nil {
-		return nil, fmt.Errorf("the page's engine can't be built: %w", err)
+		return fmt.Errorf("the page's engine can't be built: %w", err)
 	}
 	program, err := os.ReadFile(built)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	files["engine.wasm.gz"], err = compressed(program)
-	return files, err
+	if program, err = compressed(program); err != nil {
+		return err
+	}
+	return os.WriteFile(built+".gz", program, 0o644)
+}
+
+// write writes the page's own files and others into a folder.
+func write(folder string, others map[string][]byte) error {
+	own, err := fs.Sub(embedded, "files")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	entries, err := fs.ReadDir(own, ".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if others[e.Name()], err = fs.ReadFile(own, e.Name()); err != nil {
+			return err
+		}
+	}
+	for name, content := range others {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sources returns the folder of this module's source, and the one in which the engine is built, "" for the current one.
@@ -154,35 +176,6 @@ func prepared() ([]byte, error) {
 	return compressed(text)
 }
 
-// static returns the files that need no toolchain.
-func static() (Files, error) {
-	files := Files{"drawing.css": []byte(drawing.Page())}
-	entries, err := fs.ReadDir(embedded, "files")
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		if files[e.Name()], err = embedded.ReadFile(path.Join("files", e.Name())); err != nil {
-			return nil, err
-		}
-	}
-	if files["prepared.json.gz"], err = prepared(); err != nil {
-		return nil, err
-	}
-	var modules strings.Builder // which the page's script imports
-	for _, e := range entries {
-		if name := e.Name(); path.Ext(name) == ".js" && !slices.Contains([]string{"page.js", "worker.js"}, name) {
-			fmt.Fprintf(&modules, "<link rel=\"modulepreload\" href=\"%s\">\n", name)
-		}
-	}
-	page := string(files["index.html"])
-	for _, part := range [][2]string{{"{{policy}}", Policy}, {"{{modules}}", modules.String()}} {
-		page = strings.ReplaceAll(page, part[0], part[1])
-	}
-	files["index.html"] = []byte(page)
-	return files, nil
-}
-
 // output runs a command. Its error has what the command has written.
 func output(cmd *exec.Cmd) (string, error) {
 	var out, errs bytes.Buffer
@@ -193,49 +186,26 @@ func output(cmd *exec.Cmd) (string, error) {
 	return out.String(), nil
 }
 
-// Write writes all files into a folder, which is created if it is missing.
-func (f Files) Write(folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	for name, content := range f {
-		if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil {
-			return err
+// Handler serves a folder with the page's files.
+func Handler(folder string) http.Handler {
+	files := http.FileServer(http.Dir(folder))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Content-Security-Policy", policy+"; frame-ancestors 'none'")
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("Cache-Control", "no-store") // the next start may build another engine
+		if kind, known := types[path.Ext(r.URL.Path)]; known {
+			header.Set("Content-Type", kind)
 		}
-	}
-	return nil
-}
-
-// ServeHTTP serves the files.
-func (f Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	name := strings.TrimPrefix(r.URL.Path, "/")
-	if name == "" {
-		name = "index.html"
-	}
-	content, ok := f[name]
-	header := w.Header()
-	header.Set("Content-Security-Policy", Policy+"; frame-ancestors 'none'")
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Referrer-Policy", "no-referrer")
-	switch {
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		header.Set("Allow", "GET, HEAD")
-		http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
-		return
-	case !ok:
-		http.NotFound(w, r)
-		return
-	}
-	header.Set("Content-Type", cmp.Or(types[path.Ext(name)], "application/octet-stream"))
-	header.Set("Cache-Control", "no-store") // the next start may build another engine
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+		files.ServeHTTP(w, r)
+	})
 }
 
 // types are the content types by extension. Those of the system may be others.
 var types = map[string]string{
-	".html": "text/html; charset=utf-8",
-	".css":  "text/css; charset=utf-8",
-	".js":   "text/javascript; charset=utf-8",
-	".svg":  "image/svg+xml",
-	".gz":   "application/gzip", // not an encoding: the page decompresses it
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+	".gz":  "application/gzip", // not an encoding: the page decompresses it
 }

@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,25 +27,58 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/play/browser"
 )
 
-var build = sync.OnceValues(func() (browser.Files, error) { return browser.Build(context.Background(), io.Discard) })
+// folder is where the page's files are, see built.
+var folder string
 
-// built returns the page's files, which are built once, and nowhere else in the tests: the engine's
-// packages and the standard library are compiled for another architecture.
-func built(t *testing.T) browser.Files {
+func TestMain(m *testing.M) {
+	var err error
+	if folder, err = os.MkdirTemp("", "page"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+var build = sync.OnceValue(func() error { return browser.Build(context.Background(), folder, io.Discard) })
+
+// built returns the folder with the page's files, which are built once, and nowhere else in the tests: the
+// engine's packages and the standard library are compiled for another architecture.
+func built(t *testing.T) string {
 	t.Helper()
 	long.Test(t, "it compiles the page's engine")
-	files, err := build()
+	require.NoError(t, build())
+	return folder
+}
+
+// read reads all files of a folder.
+func read(t *testing.T, folder string) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
+	for _, e := range entries {
+		files[e.Name()], err = os.ReadFile(filepath.Join(folder, e.Name()))
+		require.NoError(t, err)
+	}
 	return files
 }
 
 // The page has what it names, nothing is from elsewhere, and no script or style is in its text.
 func TestFilesAreComplete(t *testing.T) {
 	t.Parallel() // it waits for the compiler
-	files := built(t)
+	served := httptest.NewRecorder()
+	browser.Handler(built(t)).ServeHTTP(served, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+	policy, _, _ := strings.Cut(served.Header().Get("Content-Security-Policy"), "; frame-ancestors")
+	files := read(t, folder)
 	page := string(files["index.html"])
-	assert.Contains(t, page, browser.Policy)
-	assert.NotContains(t, page, "{{")
+	assert.Contains(t, page, `content="`+policy+`"`)
+	assert.NotContains(t, files, "engine.wasm", "only the compressed one")
+	for name := range files {
+		if strings.HasSuffix(name, ".js") && !slices.Contains([]string{"page.js", "worker.js", "wasm_exec.js"}, name) {
+			assert.Contains(t, page, `modulepreload" href="`+name+`"`)
+		}
+	}
 	names := regexp.MustCompile(`(?:src|href|from|import|load\(|fetch\(|new URL\()[=( ]?"([^"]+)"`)
 	seen := 0
 	for name, text := range files {
@@ -64,12 +97,6 @@ func TestFilesAreComplete(t *testing.T) {
 	assert.NotRegexp(t, `<script>|<style|style=|onclick`, page)
 	assert.NotRegexp(t, `transition|animation|@keyframes|scroll-behavior`, string(files["style.css"]), "nothing moves on its own")
 
-	folder := filepath.Join(t.TempDir(), "deep", "er")
-	require.NoError(t, files.Write(folder))
-	written, err := os.ReadDir(folder)
-	require.NoError(t, err)
-	assert.Len(t, written, len(files))
-
 	size := 0 // compressed
 	for name, content := range files {
 		if strings.HasSuffix(name, ".gz") {
@@ -86,34 +113,41 @@ func TestFilesAreComplete(t *testing.T) {
 }
 
 func TestServe(t *testing.T) {
-	files := browser.Files{"index.html": []byte("<p>"), "engine.wasm.gz": {0}}
-	get := func(method, path string) *httptest.ResponseRecorder {
+	folder := t.TempDir()
+	for name, content := range map[string]string{"index.html": "<p>", "engine.wasm.gz": "x", "page.js": "1"} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
+	}
+	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
-		files.ServeHTTP(w, httptest.NewRequest(method, path, http.NoBody))
+		browser.Handler(folder).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
 		return w
 	}
-	r := get(http.MethodGet, "/")
+	r := get("/")
 	assert.Equal(t, http.StatusOK, r.Code)
 	assert.Equal(t, "text/html; charset=utf-8", r.Header().Get("Content-Type"))
 	assert.Contains(t, r.Header().Get("Content-Security-Policy"), "default-src 'none'")
-	assert.Equal(t, "application/gzip", get(http.MethodHead, "/engine.wasm.gz").Header().Get("Content-Type"))
-	assert.Equal(t, http.StatusNotFound, get(http.MethodGet, "/../browser.go").Code)
-	assert.Equal(t, http.StatusMethodNotAllowed, get(http.MethodPost, "/").Code)
+	assert.Equal(t, "application/gzip", get("/engine.wasm.gz").Header().Get("Content-Type"))
+	assert.Equal(t, "text/javascript; charset=utf-8", get("/page.js").Header().Get("Content-Type"))
+	assert.Equal(t, http.StatusNotFound, get("/../browser.go").Code)
 }
 
 func TestBuildWithoutGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := browser.Build(t.Context(), io.Discard)
-	require.ErrorIs(t, err, browser.ErrNoToolchain)
+	require.ErrorIs(t, browser.Build(t.Context(), t.TempDir(), io.Discard), browser.ErrNoToolchain)
 }
 
 // The first picture is in the page: it comes without the engine, and is the one of native code.
 // What isn't prepared needs the engine.
 func TestTheFirstPictureNeedsNoEngine(t *testing.T) {
 	t.Parallel() // it waits for the compiler
-	files := maps.Clone(built(t))
-	delete(files, "engine.wasm.gz")
-	server := httptest.NewServer(files)
+	files := browser.Handler(built(t))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/engine.wasm.gz" {
+			http.NotFound(w, r)
+			return
+		}
+		files.ServeHTTP(w, r)
+	}))
 	t.Cleanup(server.Close)
 	c := newChromium(t)
 	c.open(server.URL+"/", 1400, false)
@@ -127,7 +161,7 @@ func TestTheFirstPictureNeedsNoEngine(t *testing.T) {
 // encoded, as some servers do, so that the browser decompresses it first.
 func TestPage(t *testing.T) {
 	t.Parallel() // it waits for the compiler
-	files := built(t)
+	files := browser.Handler(built(t))
 	server := httptest.NewServer(http.StripPrefix("/some/folder", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, ".gz") {
 			w.Header().Set("Content-Encoding", "gzip")

@@ -18,8 +18,7 @@ import (
 // of the trace included. With REDLOCK_REQUIRE_NODE=1 a missing node is a failure.
 func TestEngineAnswersAsNativeCodeDoes(t *testing.T) {
 	t.Parallel() // it waits for the compiler
-	folder := t.TempDir()
-	require.NoError(t, built(t).Write(folder))
+	folder := built(t)
 	node, err := exec.LookPath("node")
 	if err != nil {
 		require.Empty(t, os.Getenv("REDLOCK_REQUIRE_NODE"), "node isn't installed: %v", err)

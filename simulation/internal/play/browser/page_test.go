@@ -22,7 +22,7 @@ import (
 // opened starts a browser and a server with the page, and returns the page's address.
 func opened(t *testing.T) (c *chromium, base string) {
 	t.Helper()
-	server := httptest.NewServer(built(t))
+	server := httptest.NewServer(browser.Handler(built(t)))
 	t.Cleanup(server.Close)
 	return newChromium(t), server.URL + "/"
 }

@@ -67,7 +67,7 @@ type rollout struct {
 var rollouts = []rollout{
 	{Title: "another TTL, up to MaxTTL", Cuts: 2, Steps: []rolloutStep{
 		{MaxTTL: longerTTL},
-		{Title: "a longer TTL", TTL: longerTTL, MaxTTL: longerTTL},
+		{Title: "the new TTL", TTL: longerTTL, MaxTTL: longerTTL},
 	}},
 	{Title: "a longer MaxTTL", Cuts: 2, Steps: []rolloutStep{
 		{},

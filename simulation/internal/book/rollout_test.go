@@ -111,7 +111,7 @@ var rollouts = []rollout{
 		{Title: "`Quorum` 2", Servers: "ABD", Version: 3, After: rolloutTTL},
 	}},
 	{
-		Wrong: "the list in one step: an old and a new majority may have no server in common", Shows: 13, Cuts: 2,
+		Wrong: "the list in one step", Shows: 13, Cuts: 2,
 		Steps: []rolloutStep{{Servers: "ABC"}, {Servers: "ABD", Version: 1}},
 	},
 	{Title: "A B C become A to E", Cuts: 1, Steps: []rolloutStep{
@@ -120,7 +120,7 @@ var rollouts = []rollout{
 		{Title: "A B C D E, `Quorum` 3", Version: 2, After: rolloutTTL},
 	}},
 	{
-		Wrong: "the list in one step: two of three and three of five may have no server in common", Shows: 111, Cuts: 2,
+		Wrong: "the list in one step", Shows: 111, Cuts: 2,
 		Steps: []rolloutStep{{Servers: "ABC"}, {Version: 1}},
 	},
 }

@@ -249,7 +249,7 @@ func harmOf(r recording, words []string) (string, error) {
 		"| fault |", fmt.Sprintf("| fault (%% of %d runs with harm) |", r.Seeds), " %", "",
 		"`setpx-cad`", "one Redis", "`redlock`", "Redlock as published", "`default`", "this library", "`token-admit`", "with token checks",
 	).Replace(counted)
-	return fmt.Sprintf("%s\nOther faults that did harm: %s.\nThe other %d did none.",
+	return fmt.Sprintf("%s\nOther faults that did harm:\n%s. The other %d did none.",
 		counted, strings.Join(others, ", "), held), nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/lockfiles"
+	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
 func init() {
@@ -156,6 +157,6 @@ func speed(words []string) (string, error) {
 		})]
 	}
 	own, many, other := measured("1", "redlock"), measured(words[0], "redlock"), measured("1", "redsync")
-	return fmt.Sprintf("Taking and releasing a free lock on five servers takes %.2f ms (redsync: %.2f ms), and %s workers do so %.0f\ntimes a second (%.1f times redsync), with all servers [on one machine](docs/reference/benchmarks.md).",
-		own["p50_us"].(float64)/1000, other["p50_us"].(float64)/1000, words[0], many["cycles_per_second"], many["ratio"]), nil
+	return fmt.Sprintf("Taking and releasing a free lock on five servers takes %.2f ms (redsync: %.2f ms), and %s workers do so %s\ntimes a second (%.1f times redsync), with all servers [on one machine](docs/reference/benchmarks.md).",
+		own["p50_us"].(float64)/1000, other["p50_us"].(float64)/1000, words[0], timeline.Grouped(int64(many["cycles_per_second"].(float64))), many["ratio"]), nil
 }

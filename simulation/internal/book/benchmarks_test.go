@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/lockfiles"
+	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
 func init() {
 	generators["bench"] = benchTable
 	generators["bench-settings"] = benchSettings
+	generators["speed"] = speed
 }
 
 // benchResults is what the benchmark program has written:
@@ -139,4 +141,21 @@ func benchTable(words []string) (string, error) {
 		return "", fmt.Errorf("the benchmark has no part %q", part)
 	}
 	return table(strings.Join(heads, " | "), rows), nil
+}
+
+// speed compares this library with redsync in a sentence, for readers who want no table: words are a number of workers.
+func speed(words []string) (string, error) {
+	r, err := benchmarks()
+	if err != nil {
+		return "", err
+	}
+	measured := func(workers, contender string) map[string]any {
+		rows := r.rows("throughput")
+		return rows[slices.IndexFunc(rows, func(row map[string]any) bool {
+			return fmt.Sprint(row["workers"]) == workers && row["contender"] == contender
+		})]
+	}
+	own, many, other := measured("1", "redlock"), measured(words[0], "redlock"), measured("1", "redsync")
+	return fmt.Sprintf("Taking and releasing a free lock on five servers takes %.2f ms (redsync: %.2f ms), and %s workers do so %s\ntimes a second (%.1f times redsync), with all servers [on one machine](docs/reference/benchmarks.md).",
+		own["p50_us"].(float64)/1000, other["p50_us"].(float64)/1000, words[0], timeline.Grouped(int64(many["cycles_per_second"].(float64))), many["ratio"]), nil
 }

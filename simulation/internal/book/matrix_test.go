@@ -234,7 +234,7 @@ func faultTable(r recording, _ []string) (string, error) {
 	return table("fault | what happens in a run", rows), nil
 }
 
-// harmOf counts runs with harm, and names the other faults that did any.
+// harmOf counts runs with harm, and names the other faults that did any. Its columns have names that need no legend.
 func harmOf(r recording, words []string) (string, error) {
 	designs := strings.Split(words[0], ",")
 	var others []string
@@ -244,8 +244,13 @@ func harmOf(r recording, words []string) (string, error) {
 		}
 	}
 	held := len(r.Matrix.Faults) - len(words[1:]) - len(others)
-	return fmt.Sprintf("%s\nEach figure is a percentage of %d runs. %s caused harm,\ntoo; %d other faults harmed none of the four.",
-		byFault(r, words, func(c report.Cell) int { return c.Violated }), r.Seeds, strings.Join(others, ", "), held), nil
+	counted := byFault(r, words, func(c report.Cell) int { return c.Violated })
+	counted = strings.NewReplacer(
+		"| fault |", fmt.Sprintf("| fault (%% of %d runs with harm) |", r.Seeds), " %", "",
+		"`setpx-cad`", "one Redis", "`redlock`", "Redlock as published", "`default`", "this library", "`token-admit`", "with token checks",
+	).Replace(counted)
+	return fmt.Sprintf("%s\nOther faults that did harm:\n%s. The other %d did none.",
+		counted, strings.Join(others, ", "), held), nil
 }
 
 // cite is how the page with the abstract is cited.

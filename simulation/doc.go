@@ -62,12 +62,6 @@
 // one after the other in a random order, each when all goroutines of the process are
 // blocked.
 //
-// # Every order
-//
-// With Config.Order, the order of events isn't drawn but chosen: of the events that are due, any
-// may be next. Package simulation/internal/orders walks through all orders of small worlds in this
-// way, and redlocksim orders is its command.
-//
 // # Time
 //
 // True time is the driver's. Each process has a monotonic and a wall clock, and each
@@ -105,7 +99,7 @@
 //	fault              what can go wrong, as data
 //	redismodel         a server's data: commands, scripts, expiry. It knows no clock and no network
 //	record             what happened, as data: the Log, its text and its counters
-//	check              the violations in a record. Live runs and package orders use the same checks
+//	check              the violations in a record. Live runs use the same checks
 //	internal/kernel    true time, the queue of events, the inbox, and the clocks of processes
 //
 // In package simulation the first word of a file's name is its part: run plays a run, begin makes its

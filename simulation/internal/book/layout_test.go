@@ -94,7 +94,6 @@ var policy = map[string][]string{
 	"simulation/internal/shorten": {},
 
 	"simulation/search":          {"simulation/internal/shorten", "simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "quorum/readwrite", "simulation", "simulation/fault", "simulation/record"},
-	"simulation/internal/orders": {"simulation/internal/kernel", "simulation/check", "quorum", "quorum/readwrite", "simulation", "simulation/designs", "simulation/internal/machine", "simulation/search", "simulation/fault", "simulation/record"},
 
 	// Pictures are made from a trace's text alone.
 	"simulation/internal/timeline": {"fencing", "simulation/internal/drawing", "simulation/internal/wrap", "simulation/fault", "simulation/record"},
@@ -126,7 +125,7 @@ var policy = map[string][]string{
 	"simulation/cmd/redlocksim": {"simulation/internal/command"},
 	"simulation/testbed":        {"simulation/designs", "simulation/internal/command"},
 	"simulation/internal/command": {
-		"instance/instancetest/redisproc", "simulation/box", "simulation/internal/cells", "simulation/internal/live", "simulation/internal/matrix", "simulation/internal/orders", "simulation/internal/play", "simulation/internal/play/browser", "simulation/internal/report", "simulation/internal/wrap",
+		"instance/instancetest/redisproc", "simulation/box", "simulation/internal/cells", "simulation/internal/live", "simulation/internal/matrix", "simulation/internal/play", "simulation/internal/play/browser", "simulation/internal/report", "simulation/internal/wrap",
 		"quorum",
 		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search", "simulation/internal/timeline", "simulation/fault", "simulation/record",
 	},

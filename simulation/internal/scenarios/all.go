@@ -13,7 +13,7 @@ func All() []Scenario {
 		failovers(), waits(), lateSets(), repliesLost(), extensions(), splitVotes(), serverTwice(), differentSets(), suspensions(),
 		notAtomic(), blindDelete(), even(), bareMajority(), tokenAfterLock(), naiveMaximum(), guardOnWrites(), evictions(),
 		oneHangs(), switchedAddresses(), splitBrain(), overwritten(), waiting(),
-		severalKeys(), readersAndWriters(), holderCrashes(), partitions(), turnsCrash(),
+		holderCrashes(), partitions(),
 	)
 	for i := range all {
 		all[i].Work = workload(all[i].Scripts)

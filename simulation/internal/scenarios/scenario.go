@@ -70,7 +70,6 @@ const (
 	notTiming     = "it needs messages to be late by some milliseconds, which a busy machine can't promise"
 	notAddress    = "the box moves addresses under any client, and TestSwitchedAddress of package simulation plays it with connections that stay"
 	notAgain      = "it is another form of a scenario that is played"
-	notSeveral    = "a client of the box takes one lock at a time; the contract of an instance has locks of several keys on real servers"
 	notAlone      = "it is about the client alone: a test of package simulation checks that the commands do the same on real servers"
 	notTwoMasters = "two masters behind one address need a proxy of their own for each client"
 )

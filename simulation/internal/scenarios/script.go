@@ -47,9 +47,6 @@ var (
 	await   step = (*performer).Await
 	check   step = (*performer).Valid
 
-	awaitReading step = func(p *performer) bool { return p.AwaitBook(false) }
-	awaitWriting step = func(p *performer) bool { return p.AwaitBook(true) }
-
 	read        = always((*performer).Read)
 	write       = always((*performer).Write)
 	update      = always((*performer).Update)
@@ -59,14 +56,12 @@ var (
 	extendOrEnd = step((*performer).Extend)
 )
 
-func until(t time.Duration) step    { return always(func(p *performer) { p.Until(t) }) }
-func sleep(d time.Duration) step    { return always(func(p *performer) { p.Sleep(d) }) }
-func awaitAll(keys ...string) step  { return func(p *performer) bool { return p.AwaitAll(keys) } }
-func attempt(parts ...step) step    { return always(Script(parts).perform) } // continues in any case
-func ifValid(s step) step           { return attempt(check, s) }
-func parallel(n int, s Script) step { return always(func(p *performer) { p.Parallel(n, s) }) }
-func retry(tries int, pause time.Duration, extra int) step {
-	return func(p *performer) bool { return p.Retry(tries, pause, extra) }
+func until(t time.Duration) step { return always(func(p *performer) { p.Until(t) }) }
+func sleep(d time.Duration) step { return always(func(p *performer) { p.Sleep(d) }) }
+func attempt(parts ...step) step { return always(Script(parts).perform) } // continues in any case
+func ifValid(s step) step        { return attempt(check, s) }
+func retry(tries int, pause time.Duration) step {
+	return func(p *performer) bool { return p.Retry(tries, pause) }
 }
 
 // turn acquires the lock, updates, and keeps the lock for a while.
@@ -95,7 +90,7 @@ func twoUpdatesAndRelease(from, again time.Duration) Script {
 
 // keepTrying asks again and again, and updates once it has the lock.
 func keepTrying(from time.Duration, tries int, pause time.Duration) Script {
-	return Script{until(from), retry(tries, pause, 0), update, release}
+	return Script{until(from), retry(tries, pause), update, release}
 }
 
 // extending extends the lease and later updates again if the lease is valid.
@@ -124,8 +119,7 @@ func workload(scripts []Script) simulation.Workload {
 type performer struct {
 	*simulation.Client
 	lease   simulation.Lease
-	all     []simulation.Lease // of AwaitAll; lease is the first of them
-	value   int64              // as last read
+	value   int64 // as last read
 	version uint64
 }
 
@@ -136,23 +130,7 @@ func (p *performer) Valid() bool           { return p.Client.Valid(p.lease) }
 func (p *performer) Read()                 { p.value, p.version, _ = p.Client.Read(p.lease) }
 func (p *performer) Write()                { _ = p.Client.Write(p.lease, p.value+1, p.version) }
 func (p *performer) KeepAlive()            { p.Client.KeepAlive(p.lease) }
-
-// AwaitAll waits for one lease on all of the keys. What follows is done to all of them.
-func (p *performer) AwaitAll(keys []string) (ok bool) {
-	all, err := p.Client.AcquireAll(keys...)
-	if p.all = all; err != nil {
-		return p.has(nil, err)
-	}
-	return p.has(all[0], nil)
-}
-
-func (p *performer) Release() {
-	if p.all != nil {
-		_ = p.Client.ReleaseAll(p.all)
-		return
-	}
-	_ = p.Client.Release(p.lease)
-}
+func (p *performer) Release()              { _ = p.Client.Release(p.lease) }
 
 func (p *performer) has(lease simulation.Lease, err error) bool {
 	p.lease = lease
@@ -172,32 +150,22 @@ func (p *performer) Verify() {
 	}
 }
 
-// Retry asks up to so many times, with pauses to which up to extra ms are added at random.
-func (p *performer) Retry(tries int, pause time.Duration, extra int) bool {
-	for try := range uint64(tries) {
+// Retry asks up to so many times, with pauses.
+func (p *performer) Retry(tries int, pause time.Duration) bool {
+	for range tries {
 		if p.Acquire() {
 			return true
 		}
-		jitter := time.Duration(0)
-		if extra > 0 {
-			jitter = time.Duration(p.Pick(try, extra)) * ms
-		}
-		p.Sleep(pause + jitter)
+		p.Sleep(pause)
 	}
 	return false
 }
 
 // Update reads and writes the resource, with a check before the write.
 func (p *performer) Update() {
-	all := p.all
-	if all == nil {
-		all = []simulation.Lease{p.lease}
-	}
-	for _, lease := range all {
-		value, version, err := p.Client.Read(lease)
-		if err == nil && p.Valid() {
-			_ = p.Client.Write(lease, value+1, version)
-		}
+	value, version, err := p.Client.Read(p.lease)
+	if err == nil && p.Valid() {
+		_ = p.Client.Write(p.lease, value+1, version)
 	}
 }
 
@@ -207,11 +175,4 @@ func (p *performer) Extend() bool {
 		return false
 	}
 	return true
-}
-
-func (p *performer) Parallel(goroutines int, s Script) {
-	for range goroutines - 1 {
-		p.Go(func(c *simulation.Client) { s.perform(&performer{Client: c}) })
-	}
-	s.perform(p)
 }

@@ -38,7 +38,7 @@ func worker(ctx context.Context) search.Command {
 
 // workload is one of the package's own.
 func workload(name string) search.Workload {
-	w, err := search.Registry{Workloads: search.Workloads()}.Workload(name)
+	w, err := search.Registry{Workloads: search.TestedWorkloads()}.Workload(name)
 	if err != nil {
 		panic(err)
 	}
@@ -52,7 +52,7 @@ func registry() search.Registry {
 		return search.Workload{Name: name, Work: func(simulation.Config) simulation.Workload { return work }}
 	}
 	return search.Registry{
-		Workloads: append(search.Workloads(),
+		Workloads: append(search.TestedWorkloads(),
 			misbehaves("kills the process", func(c *simulation.Client) {
 				if c.Seed() == 70 {
 					fmt.Fprintln(os.Stderr, "out of order")

@@ -93,7 +93,7 @@ var policy = map[string][]string{
 	"simulation/internal/wrap":    {},
 	"simulation/internal/shorten": {},
 
-	"simulation/search":          {"simulation/internal/shorten", "simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "quorum/readwrite", "simulation", "simulation/fault", "simulation/record"},
+	"simulation/search": {"simulation/internal/shorten", "simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "quorum/readwrite", "simulation", "simulation/fault", "simulation/record"},
 
 	// Pictures are made from a trace's text alone.
 	"simulation/internal/timeline": {"fencing", "simulation/internal/drawing", "simulation/internal/wrap", "simulation/fault", "simulation/record"},

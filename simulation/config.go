@@ -30,11 +30,11 @@ type Config struct {
 
 	// Locker creates each process's lock. Default: the library's Coordinator on all
 	// servers.
-	Locker func(Process) (Locker, error) `json:"-"`
+	Locker func(Process) (Locker, error)
 
 	// Scripts maps Lua texts for EVAL to their Go forms, in addition to the well-known
 	// scripts (redismodel.CompareDel and others).
-	Scripts map[string]redismodel.Script `json:"-"`
+	Scripts map[string]redismodel.Script
 
 	// Guard protects the resource. Default: no guard.
 	Guard Guarding

@@ -26,7 +26,7 @@
 // Schedule leaves everything else unchanged.
 //
 // The Config describes the world and the Schedule the faults. A Schedule is written by
-// hand, drawn from a seed (Draw), or found by package search. Both are plain data and
+// hand, drawn from a seed (Draw), or found by package search. It is plain data and
 // can be stored as JSON.
 //
 // # What a Result says

@@ -1,11 +1,14 @@
 // Package search finds schedules of faults that break a lock, and shrinks them to a
 // readable size. It alone answers which faults together break a critical section that nobody has
-// thought about, and it alone finds bugs that need several faults and a long run. In the workload
-// "mixed" the clients use one lock in every way; the matrix counts its violations. In "crowd" the
-// goroutines of a process pass the lock on to each other.
+// thought about, and it alone finds bugs that need several faults and a long run. Each workload reaches
+// code that the others don't:
 //
-// The tests have more workloads, for what is built on locks: hand-offs between processes, elections,
-// jobs that run once, and read/write locks. And they have random worlds, whose faults come in storms.
+//   - mixed: one lock, used in every way. The matrix counts its violations.
+//   - crowd: hand-offs between the goroutines of a process.
+//   - relay: hand-offs between processes, and addresses that lead elsewhere.
+//
+// The tests have more workloads, for what is built on locks: elections, jobs that run once, and
+// read/write locks. And they have random worlds, whose faults come in storms.
 //
 // # Its parts
 //

@@ -31,7 +31,7 @@ type Workload struct {
 
 // Workloads are the workloads for searches, the default first.
 func Workloads() []Workload {
-	return []Workload{Mixed(), crowdWorkload()}
+	return []Workload{Mixed(), crowdWorkload(), relayWorkload()}
 }
 
 // Design is a way to lock, by name. Only Name and Apply are needed here.

@@ -8,11 +8,6 @@ import (
 	"github.com/redquorum/redlock/simulation/fault"
 )
 
-// TestedWorkloads are all workloads, also those that only tests play.
-func TestedWorkloads() []Workload {
-	return append(Workloads(), relayWorkload(), termsWorkload(), slotsWorkload(), booksWorkload())
-}
-
 // relayWorkload is a workload for hand-offs between processes. Two or three clients hand leases off
 // to each other by letters. The seed says which letters are late, lost, repeated or sent to
 // two receivers. The clients extend a lease before and after they hand it off and resume or

@@ -82,8 +82,8 @@ var policy = map[string][]string{
 	"simulation/internal/kernel":    {"github.com/benbjohnson/clock"},
 	"simulation/internal/long":      {},
 	"simulation/internal/lockfiles": {},
-	"simulation/designs":            {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/redismodel", "github.com/benbjohnson/clock"},
-	"simulation/internal/scenarios": {"drift", "fencing", "quorum", "quorum/anyof", "quorum/readwrite", "quorum/wire", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
+	"simulation/designs":            {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/redismodel", "simulation/internal/byname", "github.com/benbjohnson/clock"},
+	"simulation/internal/scenarios": {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/fault", "simulation/record", "simulation/internal/byname"},
 
 	// The argument why tokens rise reads logs, and knows no design.
 	"simulation/internal/machine": {"fencing", "quorum/wire", "simulation/fault", "simulation/record"},
@@ -91,9 +91,10 @@ var policy = map[string][]string{
 	// It knows nothing of the tasks that it runs.
 	"simulation/internal/farm":    {"golang.org/x/sync/errgroup"},
 	"simulation/internal/wrap":    {},
+	"simulation/internal/byname":  {},
 	"simulation/internal/shorten": {},
 
-	"simulation/search": {"simulation/internal/shorten", "simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "quorum/readwrite", "simulation", "simulation/fault", "simulation/record"},
+	"simulation/search": {"simulation/internal/shorten", "simulation/internal/farm", "simulation/internal/byname", "simulation/designs", "quorum", "simulation", "simulation/fault", "simulation/record"},
 
 	// Pictures are made from a trace's text alone.
 	"simulation/internal/timeline": {"fencing", "simulation/internal/drawing", "simulation/internal/wrap", "simulation/fault", "simulation/record"},
@@ -101,7 +102,7 @@ var policy = map[string][]string{
 	"simulation/internal/report":   {"simulation/internal/wrap", "simulation/internal/timeline", "simulation/internal/drawing", "simulation/record"},
 
 	// How designs withstand faults, in figures.
-	"simulation/internal/cells":  {"simulation/search", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
+	"simulation/internal/cells":  {"simulation/search", "simulation", "simulation/designs", "simulation/fault", "simulation/record", "simulation/internal/byname"},
 	"simulation/internal/matrix": {"simulation/internal/farm", "simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/report", "simulation/record"},
 
 	// One run, for the command and for the page in a browser. Its engine is built for js/wasm alone.

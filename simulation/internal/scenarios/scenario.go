@@ -10,6 +10,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/byname"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -113,15 +114,11 @@ type Free struct {
 // Design returns a design that the scenario has a verdict for: one of designs.All or of
 // Variants. The error Is ErrUnknown.
 func (s Scenario) Design(name string) (designs.Design, error) {
-	all := s.Designs()
-	if i := slices.IndexFunc(all, func(d designs.Design) bool { return d.Name == name }); i >= 0 {
-		return all[i], nil
+	d, err := byname.Find("design", name, s.Designs(), func(d designs.Design) string { return d.Name })
+	if err != nil {
+		return d, fmt.Errorf("%w: %s isn't played with it: %w", ErrUnknown, s.ID, err)
 	}
-	names := make([]string, len(all))
-	for i, d := range all {
-		names[i] = d.Name
-	}
-	return designs.Design{}, fmt.Errorf("%w: %s isn't played with a design %q; it has %s", ErrUnknown, s.ID, name, strings.Join(names, ", "))
+	return d, nil
 }
 
 // Designs returns the designs that the scenario has verdicts for: those of designs.All in

@@ -104,14 +104,9 @@ func (k *Kernel) PushFrom(at, first int64, tie uint64, p *Process, what Happenin
 	if at == Never {
 		return
 	}
-	k.enter(event{At: at, first: first, tie: tie, proc: p, What: what})
-}
-
-func (k *Kernel) enter(e event) {
 	now := k.Now.Load()
 	k.n++
-	e.At, e.first, e.n = max(e.At, now), max(e.first, now), k.n
-	k.queue.push(e)
+	k.queue.push(event{At: max(at, now), first: max(first, now), tie: tie, n: k.n, proc: p, What: what})
 }
 
 // Ahead enters an event that comes before all others of its moment.

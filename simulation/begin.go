@@ -16,7 +16,7 @@ import (
 // newWorld makes the world of a run, with everything that is due at its start.
 func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world {
 	w := &world{cfg: cfg, work: work}
-	w.Init(seed, cfg.Order)
+	w.Init(seed)
 	w.scripts = redismodel.NewScripts(cfg.Scripts)
 	w.logs = cfg.Replicas > 0 || cfg.WaitReplicas > 0 || slices.ContainsFunc(schedule, func(f fault.Fault) bool {
 		return f.Kind == fault.Failover || f.Kind == fault.SplitBrain || f.Kind == fault.Restart && f.Keep != fault.KeepNothing

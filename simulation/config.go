@@ -10,7 +10,6 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation/fault"
-	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
@@ -31,11 +30,11 @@ type Config struct {
 
 	// Locker creates each process's lock. Default: the library's Coordinator on all
 	// servers.
-	Locker func(Process) (Locker, error) `json:"-"`
+	Locker func(Process) (Locker, error)
 
 	// Scripts maps Lua texts for EVAL to their Go forms, in addition to the well-known
 	// scripts (redismodel.CompareDel and others).
-	Scripts map[string]redismodel.Script `json:"-"`
+	Scripts map[string]redismodel.Script
 
 	// Guard protects the resource. Default: no guard.
 	Guard Guarding
@@ -80,9 +79,6 @@ type Config struct {
 	// free again.
 	Witness bool
 
-	// Order chooses the order of events. Default: it follows from latencies.
-	Order *kernel.Order `json:"-"`
-
 	// Horizon is the virtual time at which a run is aborted. Default 10 min after the
 	// start of the last fault.
 	Horizon time.Duration
@@ -125,10 +121,6 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: no such Persistence %q", ErrConfig, c.Persistence)
 	case !slices.Contains([]Guarding{Unguarded, GuardWrites, GuardAdmits, GuardIdempotent, GuardRepeats}, c.Guard):
 		return fmt.Errorf("%w: no such Guard %q", ErrConfig, c.Guard)
-	}
-	if c.Order != nil && (c.Processes >= kernel.MaxOrderProcesses || c.Servers > kernel.MaxOrderServers || c.Order.From < 0) {
-		return fmt.Errorf("%w: an Order with %d Processes, %d Servers, and From %v, want at most %d, %d, and 0 or more",
-			ErrConfig, c.Processes, c.Servers, c.Order.From, kernel.MaxOrderProcesses-1, kernel.MaxOrderServers)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@
 // Schedule leaves everything else unchanged.
 //
 // The Config describes the world and the Schedule the faults. A Schedule is written by
-// hand, drawn from a seed (Draw), or found by package search. Both are plain data and
+// hand, drawn from a seed (Draw), or found by package search. It is plain data and
 // can be stored as JSON.
 //
 // # What a Result says
@@ -61,12 +61,6 @@
 // A workload can start more goroutines with Client.Go. Their calls of the library start
 // one after the other in a random order, each when all goroutines of the process are
 // blocked.
-//
-// # Every order
-//
-// With Config.Order, the order of events isn't drawn but chosen: of the events that are due, any
-// may be next. Package simulation/internal/orders walks through all orders of small worlds in this
-// way, and redlocksim orders is its command.
 //
 // # Time
 //
@@ -105,7 +99,7 @@
 //	fault              what can go wrong, as data
 //	redismodel         a server's data: commands, scripts, expiry. It knows no clock and no network
 //	record             what happened, as data: the Log, its text and its counters
-//	check              the violations in a record. Live runs and package orders use the same checks
+//	check              the violations in a record. Live runs use the same checks
 //	internal/kernel    true time, the queue of events, the inbox, and the clocks of processes
 //
 // In package simulation the first word of a file's name is its part: run plays a run, begin makes its

@@ -20,15 +20,7 @@ func (w *world) drive(ctx context.Context) {
 			broken = true
 			continue
 		}
-		e, ok, ended := w.Next()
-		if ended {
-			if broken {
-				return
-			}
-			w.end()
-			broken = true
-			continue
-		}
+		e, ok := w.Next()
 		if ok && !broken {
 			why := ""
 			switch {

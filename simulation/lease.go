@@ -117,9 +117,6 @@ func (r *action) Apply() {
 	}
 	now := w.Now.Load()
 	h := r.holding
-	if r.kind != record.Noted && r.kind != record.Refused {
-		w.Touch(kernel.TouchesChecks)
-	}
 	if r.kind == record.Extended {
 		h = w.extended(r, now)
 	}
@@ -173,7 +170,6 @@ func (h *holding) backing() *record.Truth {
 	}
 	t.Quorum, t.Servers = h.quorum, h.servers
 	for i := range w.servers {
-		w.Touch(ofKeys(h.p, w.servers[i]))
 		switch s := h.p.server(i); {
 		case s.keeps(h, until):
 			t.Have++

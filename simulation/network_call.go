@@ -35,7 +35,6 @@ type call struct {
 	// Only the driver uses what follows.
 	posted   bool
 	answered bool
-	ended    int           // the step that answered it, see Order
 	struck   []fault.Fault // at this operation, on its messages
 	seq      uint64
 
@@ -138,9 +137,6 @@ func (c *call) tie(leg uint64) uint64 {
 func (c *call) send() {
 	w := c.p.w
 	w.message(record.Sent, c).Op = c.name
-	if c.place != toResource {
-		w.Touch(ofLink(c.p, c.p.server(c.place))) // the request takes the connection as it is now
-	}
 	r := &c.request
 	r.call = c
 	if c.sub == nil { // which opens a connection of its own
@@ -150,13 +146,13 @@ func (c *call) send() {
 	at := w.Now.Load() + int64(delay)
 	// The copy may arrive although the original was lost.
 	if by, repeated := w.repeats(c); repeated {
-		w.Carry(at+int64(by), c.tie(7), nil, &request{call: c, incarnation: r.incarnation, again: true})
+		w.Push(at+int64(by), c.tie(7), nil, &request{call: c, incarnation: r.incarnation, again: true})
 	}
 	if lost {
 		w.message(record.RequestLost, c)
 		return
 	}
-	w.Carry(at, c.tie(1), nil, r)
+	w.Push(at, c.tie(1), nil, r)
 }
 
 // answer wakes the caller.
@@ -164,7 +160,7 @@ func (c *call) answer(a *answer) {
 	if c.answered {
 		return
 	}
-	c.answered, c.ended = true, c.p.w.Step()
+	c.answered = true
 	delete(c.p.calls, c)
 	c.deliver(a)
 }
@@ -185,7 +181,7 @@ func (c *call) abandon() {
 	if c.answered {
 		return
 	}
-	c.answered, c.ended = true, c.p.w.Step()
+	c.answered = true
 	c.deliver(failed(ErrCrashed, false))
 }
 

@@ -54,7 +54,7 @@ func TestInstancePassesCheck(t *testing.T) {
 				w := newWorld(1, cfg, nil, nil)
 				p := w.processes[0]
 				w.logs = true
-				_, _, _ = w.Next() // the process would start: the test is the process
+				_, _ = w.Next() // the process would start: the test is the process
 				clk.Clock = p.Clock
 				done := make(chan struct{})
 				t.Cleanup(func() {

@@ -46,11 +46,8 @@ func (w *world) concerns(f fault.Fault, c *call, way fault.Way) bool {
 		fault.Matches(f.Process, c.p.Name) && fault.Matches(f.Server, c.placeName())
 }
 
-// latency draws a message's latency. If the order of events is chosen, there is none.
+// latency draws a message's latency.
 func (w *world) latency(drawn uint64) time.Duration {
-	if w.Chooses {
-		return 0
-	}
 	return time.Duration(kernel.Between(drawn, int64(w.cfg.LatencyMin), int64(w.cfg.LatencyMax)))
 }
 
@@ -111,7 +108,6 @@ func (r *request) Happen() {
 		w.message(record.RequestDuplicated, r.call)
 	}
 	if r.call.place == toResource {
-		w.Touch(kernel.TouchesResource | kernel.TouchesChecks)
 		result := w.resource.apply(r.call)
 		r.reply(&answer{result: &result})
 		return
@@ -132,7 +128,7 @@ func (r *request) reply(a *answer) {
 		return
 	}
 	c.back.call, c.back.answer = c, a
-	w.Carry(w.Now.Load()+int64(delay), c.tie(2), &c.p.Process, &c.back)
+	w.Push(w.Now.Load()+int64(delay), c.tie(2), &c.p.Process, &c.back)
 }
 
 // reply is an answer on its way to the process.
@@ -148,14 +144,6 @@ func (r *reply) Missed(at int64) {
 	if !r.call.p.Gone() {
 		r.call.p.w.message(record.Ignored, r.call).At = time.Duration(at)
 	}
-}
-
-// OverSince is the step that answered the call, or ended its process.
-func (r *reply) OverSince() int {
-	if r.call.answered {
-		return r.call.ended
-	}
-	return r.call.p.EndedIn
 }
 
 func (r *reply) Happen() {

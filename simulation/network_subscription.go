@@ -118,7 +118,7 @@ func (e *subscription) unsubscribe() {
 		}
 		m := e.message()
 		if delay, lost := w.passage(m, fault.Requests); !lost {
-			w.Carry(w.Now.Load()+int64(delay), m.tie(6), nil, kernel.MomentOf(func() bool { return e.closed }, e.forget))
+			w.Push(w.Now.Load()+int64(delay), m.tie(6), nil, kernel.MomentOf(func() bool { return e.closed }, e.forget))
 		}
 	})
 }
@@ -127,7 +127,6 @@ func (e *subscription) unsubscribe() {
 func (e *subscription) forget() {
 	e.closed = true
 	s := e.p.server(e.place)
-	s.w.Touch(ofServer(s))
 	if s.subscriptions[e.address] == e {
 		delete(s.subscriptions, e.address)
 	}
@@ -142,7 +141,7 @@ func (e *subscription) breakNow() {
 // broken lets the process notice a broken connection after a while.
 func (e *subscription) broken(m *call, after time.Duration) {
 	w := e.p.w
-	w.Carry(w.Now.Load()+int64(after), m.tie(6), &e.p.Process, kernel.MomentOf(e.ended, func() {
+	w.Push(w.Now.Load()+int64(after), m.tie(6), &e.p.Process, kernel.MomentOf(e.ended, func() {
 		w.event(record.SubscriptionLost, e.p.Name, w.servers[e.place].name)
 		e.over, w.Awake = true, true
 		delete(e.p.subscriptions, e.address)

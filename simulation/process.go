@@ -52,7 +52,7 @@ func newProcess(w *world, index int, name string) *process {
 // end is the process's last operation.
 func (p *process) end() {
 	p.Tell(kernel.OpOrder{Kind: kernel.IsEnd}, func() {
-		p.Ended, p.EndedIn = true, p.w.Step()
+		p.Ended = true
 		p.w.event(record.Ended, p.Name, "")
 	})
 }

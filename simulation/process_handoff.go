@@ -61,7 +61,7 @@ func (c *Client) Send(to, text string, delay time.Duration) {
 		over := func() bool { return w.running()+w.reboots == 0 }
 		w.Push(w.Now.Load()+takes, about, nil, kernel.MomentOf(over, func() {
 			to := w.processes[index]
-			if w.Touch(kernel.OfProcess(to.Index)); !to.Gone() {
+			if !to.Gone() {
 				to.letters = append(to.letters, text)
 			}
 		}))

@@ -3,72 +3,20 @@ package simulation
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// AcquireAll takes the locks on several keys, and returns a Lease for each, in ascending order.
-// With a Coordinator it is Coordinator.AcquireAll. Then all of them are one lease: to extend or
-// to release one of them extends or releases all. Without a Coordinator the locks are acquired
-// one after the other, in the order given, and released if one is refused, as users of other
-// designs do it.
-func (c *Client) AcquireAll(keys ...string) ([]Lease, error) {
-	if c.Coordinator == nil {
-		return c.each(keys, c.Acquire)
-	}
-	return c.gainAll(keys, c.Coordinator.AcquireAll)
-}
-
-// TryAcquireAll is Coordinator.TryAcquireAll, see AcquireAll. Other designs try one key after the
-// other.
+// TryAcquireAll is Coordinator.TryAcquireAll. It returns a Lease for each key, in ascending order. All
+// of them are one lease: to extend or to release one of them extends or releases all.
 func (c *Client) TryAcquireAll(keys ...string) ([]Lease, error) {
-	if c.Coordinator == nil {
-		return c.each(keys, c.TryAcquire)
-	}
-	return c.gainAll(keys, c.Coordinator.TryAcquireAll)
+	return c.Gain(func(ctx context.Context) (*quorum.Lease, error) { return c.Coordinator.TryAcquireAll(ctx, keys...) }, keys...)
 }
 
-// Gain is AcquireAll for a function that takes a lease on one or several of the keys, such as a reader's
-// of a read/write lock.
+// Gain is TryAcquireAll for a function that takes a lease on one or several of the keys, such as a
+// reader's of a read/write lock. The checks see the result as a lease on each key that it has.
 func (c *Client) Gain(acquire func(context.Context) (*quorum.Lease, error), keys ...string) ([]Lease, error) {
-	return c.gainAll(keys, func(ctx context.Context, _ ...string) (*quorum.Lease, error) { return acquire(ctx) })
-}
-
-// ReleaseAll releases what AcquireAll returned.
-func (c *Client) ReleaseAll(leases []Lease) error {
-	if _, several := leases[0].(*part); several {
-		return c.Release(leases[0])
-	}
-	var failed error
-	for _, lease := range leases {
-		if err := c.Release(lease); err != nil {
-			failed = err
-		}
-	}
-	return failed
-}
-
-// each acquires one lock after the other.
-func (c *Client) each(keys []string, acquire func(string) (Lease, error)) ([]Lease, error) {
-	var leases []Lease
-	for _, key := range keys {
-		lease, err := acquire(key)
-		if err != nil {
-			for _, lease := range leases {
-				_ = c.Release(lease) // the log has its outcome
-			}
-			return nil, err
-		}
-		leases = append(leases, lease)
-	}
-	slices.SortFunc(leases, func(a, b Lease) int { return strings.Compare(a.Key(), b.Key()) })
-	return leases, nil
-}
-
-// gainAll requests one lease on several keys and records the result for each that it has.
-func (c *Client) gainAll(keys []string, acquire func(context.Context, ...string) (*quorum.Lease, error)) ([]Lease, error) {
 	c.settle()
 	others := func(key string, keys []string) []string {
 		return slices.DeleteFunc(slices.Clone(keys), func(other string) bool { return other == key })
@@ -79,7 +27,7 @@ func (c *Client) gainAll(keys []string, acquire func(context.Context, ...string)
 		holdings = append(holdings, h)
 		c.record(&action{kind: record.Asked, holding: h})
 	}
-	lease, err := acquire(c.ctx, keys...)
+	lease, err := acquire(c.ctx)
 	c.returned()
 	if err != nil {
 		for _, h := range holdings {

@@ -78,7 +78,6 @@ func (s *server) clock() time.Time { return time.Unix(0, s.wall.At(s.w.Now.Load(
 func (s *server) receive(r *request) {
 	c := r.call
 	link := c.link()
-	s.w.Touch(ofServer(s) | ofKeys(c.p, s))
 	switch {
 	case !s.up && r.incarnation == 0:
 		r.reply(failed(ErrRefused, true))
@@ -97,7 +96,6 @@ func (s *server) receive(r *request) {
 		return
 	}
 	if r.incarnation == 0 && link.incarnation != s.incarnation && !r.again {
-		s.w.Touch(ofLink(c.p, s))
 		link.incarnation, link.wrote = s.incarnation, 0
 	}
 	switch {
@@ -381,30 +379,11 @@ func (s *server) answered(kind record.EventKind, c *call, op, outcome string) *r
 // recovers ends a fault of the server at a moment, if restore does not find that another
 // fault has come between.
 func (s *server) recovers(at int64, restore func() bool) {
-	recover := func() {
+	s.w.Schedule(at, func() {
 		if restore() {
 			s.trouble = max(s.trouble, s.w.Now.Load())
 			s.w.event(record.Back, "", s.name)
 			s.showLost()
 		}
-	}
-	if s.w.Chooses && at <= s.w.Now.Load() {
-		recover() // in the step of the fault, see Fault.touches
-		return
-	}
-	s.w.Schedule(at, recover)
-}
-
-// What events touch, see kernel.OrderStep.
-
-func ofServer(s *server) uint64 { return kernel.OfServer(s.index) }
-
-// ofKeys is what a process has in a server's data. The rest of the data doesn't matter to it.
-func ofKeys(p *process, s *server) uint64 {
-	return kernel.OfPair(p.Index, s.index, len(p.w.servers), 0)
-}
-
-// ofLink is a process's connection to a server.
-func ofLink(p *process, s *server) uint64 {
-	return kernel.OfPair(p.Index, s.index, len(p.w.servers), 1)
+	})
 }

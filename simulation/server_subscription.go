@@ -46,7 +46,7 @@ func (s *server) sendNotifications() {
 		if delay, lost := w.passage(m, fault.Replies); lost {
 			kind = record.NotificationLost
 		} else {
-			w.Carry(w.Now.Load()+int64(delay), m.tie(6), &p.Process, kernel.MomentOf(n.to.ended, func() {
+			w.Push(w.Now.Load()+int64(delay), m.tie(6), &p.Process, kernel.MomentOf(n.to.ended, func() {
 				w.event(record.Notified, p.Name, w.servers[n.to.place].name).Key = n.key
 				w.Awake = true
 				n.to.receive(n.key)

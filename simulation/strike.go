@@ -20,26 +20,7 @@ func (w *world) plan(f fault.Fault) {
 	case f.Kind == fault.Lag:
 		w.lags = append(w.lags, f)
 	}
-	if w.cfg.Order != nil && !f.OnLinks() {
-		w.strikeWhenChosen(f)
-		return
-	}
 	w.strikeAt(int64(f.At), f)
-}
-
-// strikeWhenChosen enters a fault whose moment is chosen.
-func (w *world) strikeWhenChosen(f fault.Fault) {
-	at := max(int64(f.At), int64(w.cfg.Order.From))
-	over := func() bool { return w.running()+w.reboots == 0 && !w.cfg.Witness }
-	w.EnterFault(at, kernel.MomentOf(over, func() {
-		touches := w.touchedByFault(f)
-		w.Touch(touches)
-
-		if touches == kernel.TouchesEverything || f.Traits().Disables {
-			w.Expand()
-		}
-		w.strike(f)
-	}))
 }
 
 // strikeAt enters a fault's moment. After all processes have ended, a fault only matters
@@ -53,9 +34,6 @@ func (w *world) strikeAt(at int64, f fault.Fault) {
 func (w *world) strike(f fault.Fault) {
 	servers := slices.DeleteFunc(slices.Clone(w.servers), func(s *server) bool { return !fault.Matches(f.Server, s.name) })
 	switch {
-	case f.Kind == fault.Stall:
-		w.suffers(f, "", "")
-		w.StalledUntil = max(w.StalledUntil, w.Now.Load()+int64(f.For))
 	case f.OnLinks(): // the messages look for the fault
 		w.suffers(f, f.Process, f.Server)
 	case f.Kind == fault.Switch:
@@ -194,41 +172,4 @@ func (w *world) byOperation(c *call) {
 			w.count(messageDelayed)
 		}
 	}
-}
-
-// touchedByFault returns the parts of the world that a fault changes.
-func (w *world) touchedByFault(f fault.Fault) (parts uint64) {
-	switch {
-	case f.Process != "" && f.Server == "": // of a process alone
-		for _, p := range w.processes {
-			if fault.Matches(f.Process, p.Name) {
-				parts |= kernel.OfProcess(p.Index)
-			}
-		}
-		return parts | kernel.TouchesChecks
-	case f.Server != "" && f.For == 0 && f.Traits().Local:
-		for _, s := range w.servers {
-			if fault.Matches(f.Server, s.name) {
-				parts |= s.touchedBy(f.Kind)
-			}
-		}
-		return parts
-	}
-	return kernel.TouchesEverything
-}
-
-// touchedBy returns the parts of the world that change if the server's clock steps, or if it loses data
-// or its connections.
-func (s *server) touchedBy(k fault.Kind) uint64 {
-	parts := ofServer(s)
-	for _, p := range s.w.processes {
-		parts |= ofKeys(p, s)
-		if k == fault.Restart || k == fault.Failover {
-			parts |= ofLink(p, s)
-			if len(s.subscriptions) > 0 {
-				parts |= kernel.OfProcess(p.Index) // it learns that its subscription has ended
-			}
-		}
-	}
-	return parts
 }

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -53,7 +54,7 @@ func (f flawed) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) 
 // taken takes the locks on keys at a time, updates the resource, and keeps them until another time.
 func taken(c *Client, from, until time.Duration, keys ...string) {
 	c.SleepUntil(from)
-	leases, err := c.AcquireAll(keys...)
+	leases, err := c.Gain(func(ctx context.Context) (*quorum.Lease, error) { return c.Coordinator.AcquireAll(ctx, keys...) }, keys...)
 	if err != nil {
 		c.Note("not taken")
 		return
@@ -63,7 +64,7 @@ func taken(c *Client, from, until time.Duration, keys ...string) {
 		c.SleepUntil(until)
 		_ = c.Write(lease, value+1, version)
 	}
-	_ = c.ReleaseAll(leases)
+	_ = c.Release(leases[0])
 }
 
 // demote demotes a server and promotes it again, without a restart: its process and its connections live on,

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/byname"
 )
 
 // Group is a section of the table of designs.
@@ -58,7 +58,7 @@ func (d Design) Configure(cfg simulation.Config) simulation.Config {
 func (d Design) Fenced() bool { return d.Configure(simulation.Config{}).Guard.Tokens() }
 
 // ErrUnknown: there is no such design.
-var ErrUnknown = errors.New("designs: no such design")
+var ErrUnknown = errors.New("designs: unknown")
 
 // All returns every design, in the order of the table.
 func All() []Design {
@@ -72,13 +72,9 @@ func LockBy(locker func(simulation.Process) (simulation.Locker, error)) func(*si
 
 // ByName returns the design with the name. The error Is ErrUnknown and lists the names.
 func ByName(name string) (Design, error) {
-	all := All()
-	if i := slices.IndexFunc(all, func(d Design) bool { return d.Name == name }); i >= 0 {
-		return all[i], nil
+	d, err := byname.Find("design", name, All(), func(d Design) string { return d.Name })
+	if err != nil {
+		return d, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
-	names := make([]string, len(all))
-	for i, d := range all {
-		names[i] = d.Name
-	}
-	return Design{}, fmt.Errorf("%w: %q; there are %s", ErrUnknown, name, strings.Join(names, ", "))
+	return d, nil
 }

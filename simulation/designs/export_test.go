@@ -1,4 +1,4 @@
 package designs
 
 // Forget removes the registered designs.
-func Forget() { registered.designs = nil }
+func Forget() { registered = nil }

@@ -61,7 +61,7 @@ func flaws() []Design {
 			"a pause between the commands and their replies (S3)", Textbook{NoElapsedCheck: true}),
 		flaw("late-start", "the validity counts from the replies",
 			"code that takes the time after the SET, as articles do; the document takes it first, step 1",
-			"a pause between the commands and their replies (S3), on extension too (S11b)", Textbook{CountFromReply: true}),
+			"a pause between the commands and their replies (S3), on extension too", Textbook{CountFromReply: true}),
 		flaw("wall-clock", "the wall clock alone measures time",
 			"redlock-py, time.time(); node-redlock v5, Date.now(); antirez 2016 asks for the monotonic clock",
 			"the client's clock is set back (S5)", Textbook{WallClock: true}),

@@ -38,7 +38,7 @@ type Textbook struct {
 	// NoElapsedCheck grants a lock that has already expired (S3).
 	NoElapsedCheck bool
 	// CountFromReply counts the validity from the replies, rather than from before the
-	// commands were sent (S3, S11b).
+	// commands were sent (S3).
 	CountFromReply bool
 	// WallClock uses the wall clock alone (S5; the opposite is S15).
 	WallClock bool

@@ -70,9 +70,6 @@ const (
 	// is named with a tilde ("A~"). Process's connections break, and its new ones lead to the
 	// other server. SplitBrain and Switch don't combine on one server.
 	Switch Kind = "switch"
-	// Stall holds all messages back for For: those on their way, and those that are sent
-	// meanwhile, arrive afterwards. Only package orders uses it.
-	Stall Kind = "stall"
 )
 
 // Way is a direction of messages. The zero Way is both.

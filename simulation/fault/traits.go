@@ -37,11 +37,6 @@ type Traits struct {
 	Resource bool `json:"resource"`
 	// OnMessages: it affects messages for a while.
 	OnMessages bool `json:"-"`
-	// Disables: it keeps events of a process from happening.
-	Disables bool `json:"-"`
-	// Local: on a server and with a For of 0, it changes nothing but this server and what
-	// processes have on it.
-	Local bool `json:"-"`
 	// Stops: the process or the server stands still for For.
 	Stops bool `json:"-"`
 	// Text describes it in a timeline, without a subject. In it {for} is the duration, {how}
@@ -54,35 +49,35 @@ type Traits struct {
 // beyondLease is longer than the default TTL.
 const beyondLease = 12 * time.Second
 
-// traits are those of all kinds but Stall.
+// traits are those of all kinds.
 var traits = []Traits{
 	{
 		Kind: Pause, Where: OnProcess, Title: "stops, as in a garbage collection; its clocks go on",
-		Uses: strings.Fields("for_ns nth"), Example: Fault{For: beyondLease}, Disables: true, Stops: true,
+		Uses: strings.Fields("for_ns nth"), Example: Fault{For: beyondLease}, Stops: true,
 		Text: "is PAUSED{for}", End: "runs again", Short: "paused",
 	},
 	{
 		Kind: Suspend, Where: OnProcess, Title: "stops with its machine; the monotonic clock stands still",
-		Uses: strings.Fields("for_ns nth frozen"), Example: Fault{For: beyondLease}, Disables: true, Stops: true,
+		Uses: strings.Fields("for_ns nth frozen"), Example: Fault{For: beyondLease}, Stops: true,
 		Text: "is SUSPENDED{for}{how}", End: "runs again", Short: "suspended",
 	},
 	{
 		Kind: Crash, Where: OnProcess, Title: "crashes; messages that it has sent still arrive",
-		Uses: strings.Fields("nth"), Disables: true,
+		Uses: strings.Fields("nth"),
 	},
 	{
 		Kind: Step, Where: OnEither, Title: "has its wall clock set to another time",
-		Uses: strings.Fields("by_ns"), Example: Fault{By: beyondLease}, Signed: true, Local: true,
+		Uses: strings.Fields("by_ns"), Example: Fault{By: beyondLease}, Signed: true,
 		Text: "'s clock JUMPS by {by}",
 	},
 	{
 		Kind: Rate, Where: OnEither, Title: "has a clock that runs too fast or too slow",
-		Uses: strings.Fields("ppm"), Example: Fault{PPM: 100_000}, MostPPM: 500_000, Signed: true, Local: true,
+		Uses: strings.Fields("ppm"), Example: Fault{PPM: 100_000}, MostPPM: 500_000, Signed: true,
 		Text: "'s clock now gains {ppm} ppm",
 	},
 	{
 		Kind: Restart, Where: OnServer, Title: "crashes, and starts again with what its disk has kept",
-		Uses: strings.Fields("for_ns keep"), Example: Fault{For: 100 * time.Millisecond}, Local: true, Stops: true,
+		Uses: strings.Fields("for_ns keep"), Example: Fault{For: 100 * time.Millisecond}, Stops: true,
 		Text: "CRASHES and is down{for}{how}", Short: "restarts",
 	},
 	{
@@ -92,7 +87,7 @@ var traits = []Traits{
 	},
 	{
 		Kind: Failover, Where: OnServer, Title: "fails, and a replica takes over",
-		Uses: strings.Fields("for_ns by_ns replica"), Example: Fault{For: 100 * time.Millisecond, By: time.Second}, Local: true, Stops: true,
+		Uses: strings.Fields("for_ns by_ns replica"), Example: Fault{For: 100 * time.Millisecond, By: time.Second}, Stops: true,
 		Text: "FAILS OVER to a replica{how}", Short: "fails over",
 	},
 	{
@@ -112,12 +107,12 @@ var traits = []Traits{
 	},
 	{
 		Kind: Reboot, Where: OnProcess, Title: "crashes, and starts again without its memory",
-		Uses: strings.Fields("for_ns nth"), Example: Fault{For: time.Second}, Disables: true, Stops: true,
+		Uses: strings.Fields("for_ns nth"), Example: Fault{For: time.Second}, Stops: true,
 		Text: "CRASHES and is down{for}, then restarted", Short: "down",
 	},
 	{
 		Kind: Evict, Where: OnServer, Title: "drops a key, as a full memory does",
-		Uses: strings.Fields("key"), Local: true,
+		Uses: strings.Fields("key"),
 		Text: "EVICTS a key",
 	},
 	{
@@ -152,10 +147,7 @@ var traits = []Traits{
 	},
 }
 
-// stall is for package orders alone.
-var stall = Traits{Kind: Stall, Uses: []string{"for_ns"}, Text: "'s messages are HELD BACK{for}", Short: "messages held back", Stops: true}
-
-// All are the traits of all kinds but Stall.
+// All are the traits of all kinds.
 func All() []Traits {
 	all := slices.Clone(traits)
 	for i := range all {
@@ -164,7 +156,7 @@ func All() []Traits {
 	return all
 }
 
-// Kinds are all kinds of faults but Stall.
+// Kinds are all kinds of faults.
 func Kinds() []Kind {
 	var kinds []Kind
 	for _, t := range traits {
@@ -175,9 +167,6 @@ func Kinds() []Kind {
 
 // Traits are the kind's, false if there is no such kind.
 func (k Kind) Traits() (Traits, bool) {
-	if k == Stall {
-		return stall, true
-	}
 	if i := slices.IndexFunc(traits, func(t Traits) bool { return t.Kind == k }); i >= 0 {
 		return traits[i], true
 	}

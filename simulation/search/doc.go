@@ -1,15 +1,14 @@
 // Package search finds schedules of faults that break a lock, and shrinks them to a
 // readable size. It alone answers which faults together break a critical section that nobody has
-// thought about, and it alone finds bugs that need several faults and a long run. Each workload
-// reaches code that the others don't:
+// thought about, and it alone finds bugs that need several faults and a long run. Each workload reaches
+// code that the others don't:
 //
 //   - mixed: one lock, used in every way. The matrix counts its violations.
 //   - crowd: hand-offs between the goroutines of a process.
 //   - relay: hand-offs between processes, and addresses that lead elsewhere.
-//   - terms: elections, whose leaders may not notice their end.
-//   - slots: jobs that run at most once.
-//   - sets: one lease on several keys.
-//   - books: a read/write lock.
+//
+// The tests have more workloads, for what is built on locks: elections, jobs that run once, and
+// read/write locks. And they have random worlds, whose faults come in storms.
 //
 // # Its parts
 //

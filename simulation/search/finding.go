@@ -67,7 +67,7 @@ func (p run) findings(n uint64, s Setup, result simulation.Result) Findings {
 }
 
 // unexcused are the kinds of violations that no fault excuses.
-var unexcused = []record.ViolationKind{record.LeftOver, record.Stuck, record.Panicked, record.Unsimulated, record.NoStep, record.KeyLeft}
+var unexcused = []record.ViolationKind{record.LeftOver, record.Stuck, record.Panicked, record.Unsimulated, record.KeyLeft}
 
 // excuse is the broken assumption that a violation may be due to: the one that the check saw, or
 // else the first one that a fault before it had broken. 0: there is none.

@@ -44,7 +44,7 @@ func runs(cmd *exec.Cmd, in io.Reader, out, errs io.Writer) error {
 
 // workload is one of the package's own.
 func workload(name string) search.Workload {
-	w, err := search.Registry{Workloads: search.Workloads()}.Workload(name)
+	w, err := search.Registry{Workloads: search.TestedWorkloads()}.Workload(name)
 	if err != nil {
 		panic(err)
 	}
@@ -58,7 +58,7 @@ func registry() search.Registry {
 		return search.Workload{Name: name, Work: func(simulation.Config) simulation.Workload { return work }}
 	}
 	return search.Registry{
-		Workloads: append(search.Workloads(),
+		Workloads: append(search.TestedWorkloads(),
 			misbehaves("kills the process", func(c *simulation.Client) {
 				if c.Seed() == 70 {
 					fmt.Fprintln(os.Stderr, "out of order")

@@ -92,12 +92,8 @@ func use(c *simulation.Client, d draws, leases ...simulation.Lease) {
 	if d.pick(aboutMore, 3) > 0 {
 		updateAll()
 	}
-	switch {
-	case d.pick(aboutRelease, 8) == 0: // it runs out
-	case len(leases) == 1:
+	if d.pick(aboutRelease, 8) > 0 { // else it runs out
 		_ = c.Release(leases[0]) // the log has its outcome
-	default:
-		_ = c.ReleaseAll(leases)
 	}
 }
 

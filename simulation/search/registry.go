@@ -3,12 +3,11 @@ package search
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/byname"
 )
 
 // ErrSetup is wrapped by the error for a Setup, a Space or Options that can't be
@@ -31,7 +30,7 @@ type Workload struct {
 
 // Workloads are the workloads for searches, the default first.
 func Workloads() []Workload {
-	return []Workload{Mixed(), crowdWorkload(), relayWorkload(), termsWorkload(), slotsWorkload(), setsWorkload(), booksWorkload()}
+	return []Workload{Mixed(), crowdWorkload(), relayWorkload()}
 }
 
 // Design is a way to lock, by name. Only Name and Apply are needed here.
@@ -45,21 +44,20 @@ type Registry struct {
 
 // Workload gives the workload of that name. The error Is ErrSetup and lists the names.
 func (r Registry) Workload(name string) (Workload, error) {
-	return named("workload", name, r.Workloads, func(w Workload) string { return w.Name })
+	w, err := byname.Find("workload", name, r.Workloads, func(w Workload) string { return w.Name })
+	return w, badSetup(err)
 }
 
 // Design gives the design of that name. The error Is ErrSetup and lists the names.
 func (r Registry) Design(name string) (Design, error) {
-	return named("design", name, r.Designs, func(d Design) string { return d.Name })
+	d, err := byname.Find("design", name, r.Designs, func(d Design) string { return d.Name })
+	return d, badSetup(err)
 }
 
-func named[T any](what, name string, all []T, nameOf func(T) string) (none T, err error) {
-	names := make([]string, len(all))
-	for i, one := range all {
-		if names[i] = nameOf(one); names[i] == name {
-			return one, nil
-		}
+// badSetup makes an error Is ErrSetup.
+func badSetup(err error) error {
+	if err == nil {
+		return nil
 	}
-	slices.Sort(names)
-	return none, fmt.Errorf("%w: there is no %s %q; there are: %s", ErrSetup, what, name, strings.Join(names, ", "))
+	return fmt.Errorf("%w: %w", ErrSetup, err)
 }

@@ -161,10 +161,10 @@ func TestBadSpaces(t *testing.T) {
 		return err
 	}
 	for says, change := range map[string]func(*search.Space, *search.Options){
-		`no workload "sing"; there are: books, crowd, kills`: func(s *search.Space, _ *search.Options) { s.Workload = "sing" },
-		`no design "x"; there are: default`:                  func(s *search.Space, _ *search.Options) { s.Design = "x" },
-		`no fault "rain"`:                                    func(s *search.Space, _ *search.Options) { s.Faults = []fault.Kind{"rain"} },
-		"at most 2000 faults":                                func(s *search.Space, _ *search.Options) { s.Most = 2000 },
+		`no workload "sing"; there are mixed, crowd, relay, terms`: func(s *search.Space, _ *search.Options) { s.Workload = "sing" },
+		`no design "x"; there are default`:                         func(s *search.Space, _ *search.Options) { s.Design = "x" },
+		`no fault "rain"`:                                          func(s *search.Space, _ *search.Options) { s.Faults = []fault.Kind{"rain"} },
+		"at most 2000 faults":                                      func(s *search.Space, _ *search.Options) { s.Most = 2000 },
 		"cover none of the faults [evict split-brain]": func(s *search.Space, _ *search.Options) {
 			s.Within, s.Faults = true, []fault.Kind{fault.Evict, fault.SplitBrain}
 		},

@@ -88,10 +88,10 @@ var laboratory = strings.Fields(`
 	simulation/fault simulation/record simulation/check
 	simulation/internal/machine
 	simulation/internal/kernel simulation/redismodel simulation
-	simulation/internal/shorten simulation/internal/farm simulation/internal/long simulation/internal/wrap
+	simulation/internal/byname simulation/internal/shorten simulation/internal/farm simulation/internal/long simulation/internal/wrap
 	simulation/internal/lockfiles simulation/internal/mutants simulation/internal/drawing
 	simulation/internal/timeline simulation/internal/report
-	simulation/designs simulation/search simulation/internal/orders
+	simulation/designs simulation/search
 	simulation/internal/cells simulation/internal/matrix simulation/internal/scenarios
 	simulation/box/driver simulation/box simulation/internal/live
 	simulation/internal/play simulation/internal/play/browser

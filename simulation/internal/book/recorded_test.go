@@ -26,7 +26,7 @@ func init() { generators["recorded"] = recordedSentence }
 const recordedFile = "testdata/recorded.json"
 
 // recordedParts are the parts.
-var recordedParts = []string{"clients", "live", "matrix", "orders", "searches"}
+var recordedParts = []string{"clients", "live", "matrix", "searches"}
 
 var justRecorded = flag.String("recorded", "", "note of this `part` that it was recorded now, on the commit that is checked out")
 

@@ -189,7 +189,7 @@ func (r rollout) run(t *testing.T, seed uint64) (holders bool, leases, mismatche
 	}
 	for _, v := range result.Log.Violations() {
 		// A vote that is lost with its server before the round is won needs no rollout, and no
-		// other client gets it (S7d).
+		// other client gets it.
 		holders = holders || v.Kind != record.Overvalued
 	}
 	return holders, leases, mismatched

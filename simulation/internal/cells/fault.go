@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/byname"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -175,14 +175,11 @@ func Faults() []Fault {
 
 // ByName gives the fault of that name. The error Is ErrUnknown, and lists the names.
 func ByName(name string) (Fault, error) {
-	all := Faults()
-	names := make([]string, len(all))
-	for i, f := range all {
-		if names[i] = f.Name; f.Name == name {
-			return f, nil
-		}
+	f, err := byname.Find("fault", name, Faults(), func(f Fault) string { return f.Name })
+	if err != nil {
+		return f, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
-	return Fault{}, fmt.Errorf("%w: no fault %q; there are %s", ErrUnknown, name, strings.Join(names, ", "))
+	return f, nil
 }
 
 // Setting gives the configuration and the schedule of a seed, for a design. Designs with the

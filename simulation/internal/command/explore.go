@@ -36,7 +36,7 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	var workers int
 	flags := flag.NewFlagSet("explore", flag.ContinueOnError)
 	flags.StringVar(&x.space.Design, "design", "default", "the `name` of the lock design, see list")
-	flags.StringVar(&x.space.Workload, "workload", "mixed", "the clients' workload: mixed, crowd, relay, terms, slots, sets, books")
+	flags.StringVar(&x.space.Workload, "workload", "mixed", "the clients' workload: mixed, crowd, relay")
 	flags.StringVar(&faults, "faults", "", "`kinds` of faults to try, separated by commas (default: all)")
 	flags.IntVar(&x.space.Most, "most", 6, "the largest number of faults in a run, 1 to 1000")
 	flags.BoolVar(&x.space.Within, "within", false, "only faults that the library's assumptions cover: every finding is a bug")

@@ -62,7 +62,6 @@ var commands = []command{
 	{"servers", "real servers for tests of your own, and faults for them over HTTP", runServers},
 	{"driver", "a design of the simulation as a client of the box", runDriver},
 	{"explore", "many random schedules of faults: what breaks a design, with the smallest schedule", runExplore},
-	{"orders", "every order of events in a small world", runOrders},
 	{"mutants", "one mistake at a time in the library: which check notices?", runMutants},
 	{"version", "print the version", runVersion},
 	{"worker", "worker process of explore and matrix; not for people", runWorker},

@@ -44,22 +44,26 @@ func runMutants(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return nil
 	}
 	p, ended := newProgress(stderr), 0
+	var missed []mutants.Result
 	p.show("building the test programs")
-	report, err := mutants.Run(ctx, from, mutants.Options{Mutants: chosen, Parallel: parallel, Progress: func(r mutants.Result) {
+	err = mutants.Run(ctx, from, chosen, parallel, func(r mutants.Result) {
 		p.clear()
-		fmt.Fprint(stdout, r.Line())
-		ended++
+		fmt.Fprintln(stdout, r)
+		if ended++; !r.Caught() {
+			missed = append(missed, r)
+		}
 		p.show(fmt.Sprintf("%d of %d", ended, len(chosen)))
-	}})
+	})
 	p.clear()
-	if len(report.Results) > 0 {
-		fmt.Fprint(stdout, "\n"+report.Summary())
+	if ended > 0 {
+		fmt.Fprintln(stdout)
+		for _, r := range missed {
+			fmt.Fprintln(stdout, r) // again, because its row in the table is far up
+		}
+		fmt.Fprintf(stdout, "%d of %d mutants caught\n", ended-len(missed), len(chosen))
 	}
-	if err != nil {
-		return interrupted(ctx, err)
+	if err == nil && len(missed) > 0 {
+		err = fmt.Errorf("%s not caught", count(len(missed), "mutant"))
 	}
-	if !report.OK() {
-		return errors.New("not every mutant was caught, or the unmodified source was")
-	}
-	return nil
+	return interrupted(ctx, err)
 }

@@ -29,21 +29,12 @@ type Kernel struct {
 	inboxMu sync.Mutex
 	inbox   []Op
 	drained []Op // the inbox before, for its memory
-
-	StalledUntil int64             // until then no message arrives
-	order        *Order            // nil: it follows from latencies
-	Chooses      bool              // the order of events is chosen, see Order
-	orderEnded   bool              // its Choose has ended the run
-	named        map[uint64]uint64 // how many events with a tie there were, for Option.ID
 }
 
 // Init prepares a run.
-func (k *Kernel) Init(seed uint64, order *Order) {
-	k.Seed, k.order, k.Awake = seed, order, true
+func (k *Kernel) Init(seed uint64) {
+	k.Seed, k.Awake = seed, true
 	k.queue, k.inbox, k.drained = make(queue, 0, 64), make([]Op, 0, 32), make([]Op, 0, 32)
-	if order != nil {
-		order.Steps = order.Steps[:0]
-	}
 }
 
 // Settle waits until all goroutines of the code under test are blocked and executes their
@@ -69,11 +60,8 @@ func (k *Kernel) Settle() {
 }
 
 // Next removes the next live event from the queue. Events of a paused process are deferred
-// until it runs again. ended says that the run is to end, see Order.
-func (k *Kernel) Next() (e event, ok, ended bool) {
-	if k.Chooses {
-		return k.choose()
-	}
+// until it runs again.
+func (k *Kernel) Next() (e event, ok bool) {
 	for len(k.queue) > 0 {
 		e := k.queue.pop()
 		if !e.What.Live() {
@@ -87,18 +75,7 @@ func (k *Kernel) Next() (e event, ok, ended bool) {
 			k.queue.push(e)
 			continue
 		}
-		if e.message && k.StalledUntil > e.At {
-			e.At = k.StalledUntil
-			k.queue.push(e)
-			continue
-		}
-		if o := k.order; o != nil && e.At >= int64(o.From) {
-			k.queue.push(e)
-			k.Now.Store(int64(o.From))
-			k.Chooses = true
-			return k.choose()
-		}
-		return e, true, false
+		return e, true
 	}
-	return event{}, false, false
+	return event{}, false
 }

@@ -19,7 +19,6 @@ type Process struct {
 	// timer is due, and their actions have no effect.
 	Dead    atomic.Bool
 	Ended   bool         // its workload has returned
-	EndedIn int          // the step in which it ended or crashed, see Order
 	remains atomic.Int64 // how many requests there were since it crashed
 
 	timers  []*Timer // including some that are over
@@ -46,7 +45,6 @@ func (p *Process) Gone() bool { return p.Ended || p.Dead.Load() }
 // Die ends the process.
 func (p *Process) Die() {
 	p.Dead.Store(true)
-	p.EndedIn = p.kernel.Step()
 	p.kernel.Awake = true
 }
 

@@ -30,11 +30,6 @@ type event struct {
 	n     uint64   // order of entry, the last resort
 	proc  *Process // that it reaches, and whose pause defers it; nil: none
 	What  Happening
-
-	message bool // on its way
-	fault   bool // of the Schedule, at a moment that is chosen, see Order
-	id      uint64
-	made    int // the step that caused it, see Order
 }
 
 // before is the order of the queue. Events of one moment have a seeded order. Equal times are
@@ -109,31 +104,16 @@ func (k *Kernel) PushFrom(at, first int64, tie uint64, p *Process, what Happenin
 	if at == Never {
 		return
 	}
-	k.enter(event{At: at, first: first, tie: tie, proc: p, What: what})
-}
-
-// Carry enters the arrival of a message.
-func (k *Kernel) Carry(at int64, tie uint64, p *Process, what Happening) {
-	k.enter(event{At: at, first: at, tie: tie, proc: p, What: what, message: true})
-}
-
-func (k *Kernel) enter(e event) {
 	now := k.Now.Load()
 	k.n++
-	e.At, e.first, e.n, e.id, e.made = max(e.At, now), max(e.first, now), k.n, k.name(e.tie), k.Step()
-	k.queue.push(e)
+	k.queue.push(event{At: max(at, now), first: max(first, now), tie: tie, n: k.n, proc: p, What: what})
 }
 
 // Ahead enters an event that comes before all others of its moment.
 func (k *Kernel) Ahead(at int64, what Happening) {
 	k.n++
-	k.queue.push(event{At: max(at, k.Now.Load()), first: -1, n: k.n, What: what, id: k.name(uint64(at)), made: k.Step()})
+	k.queue.push(event{At: max(at, k.Now.Load()), first: -1, n: k.n, What: what})
 }
 
 // Schedule is ahead for an event that always has an effect.
 func (k *Kernel) Schedule(at int64, do func()) { k.Ahead(at, moment{do: do}) }
-
-// EnterFault enters a fault whose moment is chosen, see Order.
-func (k *Kernel) EnterFault(at int64, what Happening) {
-	k.enter(event{At: at, first: at, tie: Draw(k.Seed, tagOrder, 0), fault: true, What: what})
-}

@@ -26,7 +26,6 @@ const (
 	TagTurn
 	_
 	TagLetter
-	tagOrder
 )
 
 // Draw is the only source of randomness: a hash of the seed, the purpose and the subject.

@@ -13,7 +13,7 @@
 //   - If it fell, the same holds if MaxTTL passed before B's grant, and s's clock showed that, to
 //     within half of MaxTTL.
 //
-// The claim is checked in two ways:
+// Nothing but tests uses the machine, so all of it is in test files. The claim is checked in two ways:
 //
 //   - World.Explore visits every state of a small world. So the rules imply the claim there. Tests
 //     remove one rule at a time, weaken it, and plant wrong effects: each time the claim breaks in some

@@ -29,17 +29,22 @@ func TestStricterMachines(t *testing.T) {
 		"no vote needs a raise": {"S22", rule{Win, "", func(_ *Machine, _ *Server, r *Round, st *Step) bool {
 			return r.all(st, func(v *Vote) bool { return v.Token == st.Token })
 		}}},
-		"a raise is for rounds that aren't won":  {"X5", rule{Raise, "", func(_ *Machine, _ *Server, r *Round, _ *Step) bool { return !r.Won }}},
+		"a raise is for rounds that aren't won":  {"passed on", rule{Raise, "", func(_ *Machine, _ *Server, r *Round, _ *Step) bool { return !r.Won }}},
 		"no vote is low":                         {"S7f", rule{Grant, "", func(_ *Machine, _ *Server, _ *Round, st *Step) bool { return st.Token == st.Counter }}},
-		"a lease is restored where it was voted": {"", rule{Restore, "", func(_ *Machine, _ *Server, r *Round, st *Step) bool { return r.voted(st.Server) }}},
+		"a lease is restored where it was voted": {"restored", rule{Restore, "", func(_ *Machine, _ *Server, r *Round, st *Step) bool { return r.voted(st.Server) }}},
 		"a restart loses nothing":                {"S7", rule{Restart, "", func(_ *Machine, s *Server, _ *Round, st *Step) bool { return st.Counter == s.Counter }}},
 		"a restart loses all":                    {"S7c", rule{Restart, "", func(_ *Machine, _ *Server, _ *Round, st *Step) bool { return st.Counter == 0 }}},
 		"counters are never lost within a run":   {"S26b", rule{Lose, "", func(*Machine, *Server, *Round, *Step) bool { return false }}},
 		"keys of leases don't go":                {"S1", rule{Delete, "", func(m *Machine, s *Server, _ *Round, _ *Step) bool { return !m.Rounds[s.Holder-1].Valid }}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			log := restored(t)
-			if stricter.scenario != "" {
+			var log record.Log
+			switch stricter.scenario {
+			case "restored":
+				log = restored(t)
+			case "passed on":
+				log = passedOn(t)
+			default:
 				log = played(t, stricter.scenario)
 			}
 			require.NoError(t, Check(log))
@@ -74,6 +79,22 @@ func restored(t *testing.T) record.Log {
 			c.SleepUntil(2 * time.Second)
 			_ = c.Extend(lease)
 		}
+	})
+	require.NoError(t, err)
+	return r.Log
+}
+
+// passedOn is a run in which a lease is passed on from one goroutine of a client to another.
+func passedOn(t *testing.T) record.Log {
+	t.Helper()
+	r, err := simulation.Run(1, simulation.Config{Processes: 1}, nil, func(c *simulation.Client) {
+		take := func(c *simulation.Client) {
+			if lease, err := c.Acquire("k"); err == nil {
+				_ = c.Release(lease)
+			}
+		}
+		c.Go(take)
+		take(c)
 	})
 	require.NoError(t, err)
 	return r.Log

@@ -86,11 +86,11 @@ func TestServe(t *testing.T) {
 func TestBadPlans(t *testing.T) {
 	good := Pool{}
 	for says, p := range map[string]Plan{
-		"no such design": {Designs: []string{"x"}, Faults: []string{"slow"}},
-		"no fault":       {Designs: []string{"redlock"}, Faults: []string{"x"}},
-		"named twice":    {Designs: []string{"redlock", "redlock"}, Faults: []string{"slow"}},
-		"some of both":   {Designs: []string{"redlock"}},
-		"at most":        {Seeds: 1 << 60},
+		"no design":    {Designs: []string{"x"}, Faults: []string{"slow"}},
+		"no fault":     {Designs: []string{"redlock"}, Faults: []string{"x"}},
+		"named twice":  {Designs: []string{"redlock", "redlock"}, Faults: []string{"slow"}},
+		"some of both": {Designs: []string{"redlock"}},
+		"at most":      {Seeds: 1 << 60},
 	} {
 		_, err := Play(t.Context(), p, good)
 		require.ErrorContains(t, err, says)

@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -72,28 +71,6 @@ func (s Source) overlay(texts map[string]string, folder string) (string, error) 
 	}
 	overlay := filepath.Join(folder, "overlay.json")
 	return overlay, os.WriteFile(overlay, raw, 0o600)
-}
-
-// patched is the test program of a package in another folder, with other texts of its scripts.
-func (b *build) patched(pkg string, scripts []script, folder string) (*build, error) {
-	raw, err := os.ReadFile(b.program(pkg))
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range scripts {
-		if n := bytes.Count(raw, []byte(s.original)); n != 1 {
-			return nil, fmt.Errorf("mutants: the test program of %s has a script %d times, want once", pkg, n)
-		}
-		raw = bytes.Replace(raw, []byte(s.original), []byte(s.mutated), 1)
-	}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, err
-	}
-	other := &build{source: b.source, folder: folder}
-	// A process that is forked meanwhile would have the file open, and it couldn't be run.
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	return other, os.WriteFile(other.program(pkg), raw, 0o700) //nolint:gosec // it is a program
 }
 
 // program is the path of a package's test program.

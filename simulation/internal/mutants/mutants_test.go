@@ -159,10 +159,10 @@ func TestSourceIsNeeded(t *testing.T) {
 func TestMutantsCompile(t *testing.T) {
 	long.Test(t, "it compiles a copy of the library")
 	s := source(t)
-	c, err := s.together(All())
+	texts, apart, err := s.together(All())
 	require.NoError(t, err)
-	assert.Less(t, len(c.apart), 10, "these are built one by one: %q", c.apart)
-	overlay, err := s.overlay(c.texts, t.TempDir())
+	assert.Less(t, len(apart), 30, "these are built one by one: %q", apart)
+	overlay, err := s.overlay(texts, t.TempDir())
 	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "./drift/...", "./fencing/...", "./quorum/...", "./instance/...")
 	cmd.Dir = s.root
@@ -170,8 +170,8 @@ func TestMutantsCompile(t *testing.T) {
 	require.NoError(t, err, string(out))
 }
 
-// Two mutants are caught, one of them in a script; two change nothing that their tests look at;
-// two fail.
+// Two mutants are caught, one of them in a script; two change nothing that their tests look at; one is
+// stale.
 func TestOutcomes(t *testing.T) {
 	long.Test(t, "it builds test programs; the command mutants does so, too")
 	t.Setenv("TMPDIR", t.TempDir())
@@ -185,49 +185,35 @@ func TestOutcomes(t *testing.T) {
 	elsewhere := list[0]
 	elsewhere.Name, elsewhere.Detector.Test = "other-detector", "^TestWriteNil$"
 	list = append(list, elsewhere, one("comment", "k.highest = t", "k.highest = t /* the same */"), one("stale", "no such text", ""))
-	play := func(list []mutant) Report {
-		told := map[string]Result{}
-		report, err := Run(t.Context(), s, Options{Mutants: list, Parallel: 2, Progress: func(r Result) { told[r.Name] = r }})
-		require.NoError(t, err)
-		require.Equal(t, outcomeSurvived, report.Unbroken.Outcome, report.Unbroken)
-		require.Len(t, report.Results, len(list))
-		for _, r := range report.Results {
-			assert.Equal(t, r, told[r.Name])
-		}
-		return report
+	results := map[string]Result{}
+	require.NoError(t, Run(t.Context(), s, list, 2, func(r Result) { results[r.Name] = r }))
+	require.Len(t, results, len(list))
+	for name, by := range map[string]string{"guard-passes-lower": "TestMemoryContract/Order", "redis-guard-forgets": "TestContract/miniredis"} {
+		assert.True(t, results[name].Caught(), results[name])
+		assert.Contains(t, results[name].By, by)
 	}
-	report := play(list)
-	require.False(t, report.OK())
-	for i, want := range []struct {
-		name    string
-		outcome outcome
-		by      string
-	}{
-		{"guard-passes-lower", outcomeCaught, "TestMemoryContract/Order"},
-		{"redis-guard-forgets", outcomeCaught, "TestContract/miniredis"},
-		{"other-detector", outcomeSurvived, ""},
-		{"comment", outcomeSurvived, ""},
-		{"stale", outcomeBroken, ""},
-	} {
-		r := report.Results[i]
-		assert.Equal(t, want.name, r.Name)
-		assert.Equal(t, want.outcome, r.Outcome, r)
-		assert.Contains(t, r.By, want.by)
+	for name, says := range map[string]string{"other-detector": "NOT by TestWriteNil", "comment": "NOT by TestMemoryContract", "stale": "stale: "} {
+		assert.False(t, results[name].Caught())
+		assert.Contains(t, results[name].String(), says)
 	}
-	require.ErrorIs(t, report.Results[4].Err, errStale)
-	for _, says := range []string{"NOT by TestWriteNil", "no detector reports anything", "2 of 5 mutants caught", "2 SURVIVED", "1 failed"} {
-		assert.Contains(t, report.Summary(), says)
-	}
+	require.ErrorIs(t, results["stale"].Err, errStale)
 
-	// One that doesn't compile doesn't hide the others.
-	report = play([]mutant{list[0], one("no-go", "k.highest = t", "k.highest = nothing")})
-	assert.Equal(t, outcomeCaught, report.Results[0].Outcome)
-	assert.Equal(t, outcomeBroken, report.Results[1].Outcome)
-	require.ErrorIs(t, report.Results[1].Err, errBuild)
+	// One that doesn't compile, and a detector that fails on its own.
+	tell := func(Result) {}
+	require.ErrorIs(t, Run(t.Context(), s, []mutant{one("no-go", "k.highest = t", "k.highest = nothing")}, 1, tell), errBuild)
+	t.Setenv("FAIL", "1")
+	fails := one("fails", "k.highest = t", "k.highest = t + 0")
+	fails.Detector = Detector{Package: "./simulation/internal/mutants", Test: "^TestThatFailsIfAsked$"}
+	require.ErrorIs(t, Run(t.Context(), s, []mutant{fails}, 1, tell), ErrUnmodified)
 
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
 	require.NoError(t, err)
 	assert.Empty(t, left, "nothing is left behind")
+}
+
+// TestThatFailsIfAsked is a detector for TestOutcomes.
+func TestThatFailsIfAsked(t *testing.T) {
+	assert.Empty(t, os.Getenv("FAIL"))
 }
 
 // An interruption stops all processes and leaves no files.
@@ -238,13 +224,14 @@ func TestInterruption(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	report, err := Run(ctx, s, Options{Mutants: list, Parallel: 1, Progress: func(Result) { cancel() }})
+	var told []string
+	err = Run(ctx, s, list, 1, func(r Result) {
+		assert.True(t, r.Caught(), r)
+		told = append(told, r.Name)
+		cancel()
+	})
 	require.ErrorIs(t, err, context.Canceled)
-	require.Len(t, report.Results, 1, "finished results are kept")
-	assert.Equal(t, "guard-passes-lower", report.Results[0].Name)
-	assert.Equal(t, outcomeCaught, report.Results[0].Outcome, report.Results[0])
-	assert.False(t, report.OK())
-	assert.True(t, strings.HasPrefix(report.Summary(), "INTERRUPTED after 1 of 2 mutants. Only these are counted.\n"), report.Summary())
+	assert.Equal(t, []string{"guard-passes-lower"}, told)
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
 	require.NoError(t, err)
 	assert.Empty(t, left)

@@ -70,59 +70,31 @@ func changedBodies(original, mutated string) (bodies map[int]string, ok bool) {
 	return bodies, true
 }
 
-// copied is the texts of all files in which mutants can be switched on.
-type copied struct {
-	texts map[string]string
-	// scripts are the mutants' texts of embedded files, by the mutant's name.
-	scripts map[string][]script
-	// apart are the mutants that have to be built on their own.
-	apart []string
-}
-
-// script is an embedded file. Both texts are padded to the same length, so that one can take the
-// other's place in a program that has been built.
-type script struct{ original, mutated string }
-
-// together returns a copy of the files that mutants change.
-func (s Source) together(list []mutant) (c copied, err error) {
-	files, embedded := map[string]*switched{}, map[string]map[string]string{}
+// together returns the texts of all files in which mutants can be switched on, and the mutants that
+// have to be built on their own.
+func (s Source) together(list []mutant) (texts map[string]string, apart []string, err error) {
+	files := map[string]*switched{}
 	for _, m := range list {
 		mutated, err := s.mutated(m)
-		if err != nil || !s.join(files, embedded, m.Name, mutated) {
-			c.apart = append(c.apart, m.Name)
+		if err != nil || !s.join(files, m.Name, mutated) {
+			apart = append(apart, m.Name)
 		}
 	}
-	c.texts, c.scripts = map[string]string{}, map[string][]script{}
+	texts = map[string]string{}
 	for file, f := range files {
-		if err := f.write(file, c.texts); err != nil {
-			return c, err
+		if err := f.write(file, texts); err != nil {
+			return nil, nil, err
 		}
 	}
-	for file, mutated := range embedded {
-		original, err := s.read(file)
-		if err != nil {
-			return c, err
-		}
-		length := len(original)
-		for _, text := range mutated {
-			length = max(length, len(text))
-		}
-		padded := func(text string) string { return text + strings.Repeat(" ", length-len(text)) }
-		c.texts[file] = padded(original)
-		for name, text := range mutated {
-			c.scripts[name] = append(c.scripts[name], script{padded(original), padded(text)})
-		}
-	}
-	return c, nil
+	return texts, apart, nil
 }
 
-// join adds a mutant to the files of Go and to the embedded ones, and reports whether it can be
-// switched on.
-func (s Source) join(files map[string]*switched, embedded map[string]map[string]string, name string, mutated map[string]string) bool {
+// join adds a mutant to the files, and reports whether it can be switched on.
+func (s Source) join(files map[string]*switched, name string, mutated map[string]string) bool {
 	changed := map[string]map[int]string{}
 	for file, text := range mutated {
 		if !strings.HasSuffix(file, ".go") {
-			continue
+			return false
 		}
 		if files[file] == nil {
 			original, err := s.read(file)
@@ -137,15 +109,8 @@ func (s Source) join(files map[string]*switched, embedded map[string]map[string]
 		}
 		changed[file] = bodies
 	}
-	for file, text := range mutated {
-		if changed[file] == nil {
-			if embedded[file] == nil {
-				embedded[file] = map[string]string{}
-			}
-			embedded[file][name] = text
-			continue
-		}
-		for i, body := range changed[file] {
+	for file, bodies := range changed {
+		for i, body := range bodies {
 			files[file].add(i, name, body)
 		}
 	}

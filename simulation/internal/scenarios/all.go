@@ -3,7 +3,8 @@ package scenarios
 import (
 	"fmt"
 	"slices"
-	"strings"
+
+	"github.com/redquorum/redlock/simulation/internal/byname"
 )
 
 // All returns every scenario, in the order of the list.
@@ -13,7 +14,7 @@ func All() []Scenario {
 		failovers(), waits(), lateSets(), repliesLost(), extensions(), splitVotes(), serverTwice(), differentSets(), suspensions(),
 		notAtomic(), blindDelete(), even(), bareMajority(), tokenAfterLock(), naiveMaximum(), guardOnWrites(), evictions(),
 		oneHangs(), switchedAddresses(), splitBrain(), overwritten(), waiting(),
-		severalKeys(), readersAndWriters(), holderCrashes(), partitions(), turnsCrash(),
+		holderCrashes(), partitions(),
 	)
 	for i := range all {
 		all[i].Work = workload(all[i].Scripts)
@@ -24,13 +25,9 @@ func All() []Scenario {
 // ByID returns the scenario with the ID, in any case. The error Is ErrUnknown and lists the
 // IDs.
 func ByID(id string) (Scenario, error) {
-	all := All()
-	if i := slices.IndexFunc(all, func(s Scenario) bool { return strings.EqualFold(s.ID, id) }); i >= 0 {
-		return all[i], nil
+	s, err := byname.Find("scenario", id, All(), func(s Scenario) string { return s.ID })
+	if err != nil {
+		return s, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
-	ids := make([]string, len(all))
-	for i, s := range all {
-		ids[i] = s.ID
-	}
-	return Scenario{}, fmt.Errorf("%w: no scenario %q; there are %s", ErrUnknown, id, strings.Join(ids, ", "))
+	return s, nil
 }

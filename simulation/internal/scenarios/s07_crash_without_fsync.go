@@ -1,10 +1,8 @@
 package scenarios
 
 import (
-	"slices"
 	"time"
 
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
@@ -53,38 +51,7 @@ func crashWithoutFsync() []Scenario {
 		Source:     crashSource,
 		Base:       simulation.Config{Persistence: fault.KeepAll},
 		Verdicts:   expect(refusedSecond, "setnx", unguarded, voting, fenced),
-	}, crash(fault.KeepAll)), earlierRun(), olderCounters()}
-}
-
-// earlierRun is a reply from before a crash that counts after it.
-func earlierRun() Scenario {
-	return Scenario{
-		ID:       "S7d",
-		Title:    "A vote that was given before the crash arrives after the restart",
-		Unplayed: notTiming,
-		Steps: []string{
-			"0: c1 asks A, B and C; it can't reach D and E. C's OK takes 80",
-			"10: C crashes; 20: it is back, empty",
-			"40: c2 asks C, D and E",
-			"86: c1 has its third vote, and nothing looks wrong to it",
-		},
-		Assumption: "a vote stands when it is counted",
-		Breaks:     "mutual exclusion; with a quarantine only this: c1 has one vote less than it counts, and nobody else gets one",
-		Helps:      "the quarantine, for c2: c1 can't know",
-		Source:     crashSource + "; a quorum counts votes that were given at different times",
-		Base:       simulation.Config{Quorum: quorum.Config{InstanceTimeout: 200 * ms}},
-		Schedule: slices.Concat(cut(-50*ms, 0, "DE"), simulation.Schedule{
-			{Kind: fault.Delay, Process: "c1", Server: "C", Way: fault.Replies, At: at(0), For: 9 * ms, By: 80 * ms},
-			{Kind: fault.Restart, Server: "C", At: at(10 * ms), For: 10 * ms},
-		}, delayed("acquire", 4*ms, "C")), // so that C's counter is the highest
-		Scripts: clients(turn(0, 5*time.Second), turn(40*ms, 5*time.Second)),
-		Verdicts: expect(breaks(record.Overvalued, record.TwoHolders).reaching("c1 acquired", "c2 acquired"), "redlock").
-			and(breaks(record.Overvalued, record.StaleWrite, record.TwoHolders).reaching("c1 acquired", "c2 acquired"), "unwatched").
-			and(breaks(record.Overvalued).reaching("c1 write", "a quarantine began: restarted").without("c2 acquired"), "quarantine", watching, fenced),
-		Variants: unwatched()[:1],
-		Reached:  []string{"a server lost acknowledged writes"},
-		NoCure:   "c1's lease is short of a vote in any case; the quarantine prevents a second holder",
-	}
+	}, crash(fault.KeepAll)), olderCounters()}
 }
 
 // olderCounters is the scenario in which all servers lose c1's key, and go back to an older

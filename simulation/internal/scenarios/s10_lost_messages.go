@@ -47,7 +47,7 @@ func oneHangs() []Scenario {
 		Source:     "the Redis document, \"The Redlock Algorithm\", step 2; mike-marcacci/node-redlock #262; redisson/redisson #1636; redsync with go-redis's defaults: 10 s (measured)",
 		Schedule:   each("E", hang),
 		Alone:      each("A", hang),
-		Scripts:    clients(turnUntil(0, 400*ms), turn(600*ms, 500*ms)),
+		Scripts:    clients(Script{until(0), acquire, update, until(400 * ms), release}, turn(600*ms, 500*ms)),
 		Free:       []Free{{Process: "c1", By: 150 * ms}, {Process: "c2", By: 750 * ms}},
 		Verdicts: expect(breaks(record.NoProgress), "no-timeout setnx", unguarded).
 			and(none.reaching("c1 write", "c2 write"), voting, fenced, "textbook"),

@@ -3,10 +3,8 @@ package scenarios
 import (
 	"time"
 
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -35,30 +33,6 @@ func extensions() []Scenario {
 		Verdicts: expect(breaks(record.LostUpdate, record.StaleWrite, record.TwoHolders).reaching("c1 write"), "extend-sets").
 			and(none.reaching("c1 noted").without("c1 write"), "textbook redlock quarantine monitor", complete, unguarded),
 		Reached: []string{"c2 write", "c2 released"},
-	}, {
-		ID:       "S11b",
-		Title:    "The validity of an extension is counted from its reply",
-		Unplayed: notExtension,
-		Steps: []string{
-			"0: c1 acquires the lock",
-			"5 000: c1 extends; the keys last until 15 000; the replies take 3 000",
-			"8 000: counted from the replies the lease is valid to 17 898, counted from the send to 14 898",
-			"15 100: c2 acquires the lock",
-			"16 000: c1 checks its lease",
-		},
-		Assumption: "messages take no time",
-		Breaks:     "mutual exclusion, for as long as the replies took",
-		Helps:      "the validity counts from just before the extension was sent",
-		Source:     "mike-marcacci/node-redlock #167 and #273 discuss where the count begins; samcook/RedLock.net #49",
-		Base:       simulation.Config{Quorum: quorum.Config{InstanceTimeout: 4 * time.Second}}, // longer than the replies take
-		Schedule: simulation.Schedule{
-			{Kind: fault.Delay, Process: "c1", Server: fault.Any, Way: fault.Replies, At: at(4_990 * ms), For: 100 * ms, By: 3 * time.Second},
-		},
-		Scripts: clients(extending(5*time.Second, 16*time.Second), turn(15_100*ms, 2*time.Second)),
-		Verdicts: expect(breaks(record.Overvalued, record.StaleWrite, record.TwoHolders), "late-start").
-			and(none, "textbook").
-			and(none.reaching("a lease was extended"), "redlock quarantine monitor", complete),
-		Reached: []string{"c2 write"},
 	}, {
 		ID:       "S11c",
 		Title:    "An extension on a minority is taken for a success",

@@ -128,7 +128,7 @@ func waiting() []Scenario {
 		Base:       fiveSeconds,
 		Schedule:   cut(-50*ms, 0, "ABCDE"),
 		Alone:      cut(-50*ms, 0, "A"),
-		Scripts:    clients(waitingTurn(0, 0)),
+		Scripts:    clients(Script{until(0), await, update, release}),
 		Verdicts: expect(breaks(record.Stuck), "spin").
 			and(none.reaching("c1 refused"), "setpx-cad redlock default token-admit"),
 		Reached: []string{"a call timed out", "c1 asked"},
@@ -146,7 +146,7 @@ func waiting() []Scenario {
 		Helps:      "a bound, on the time or on the tries",
 		Source:     "redis/jedis #670",
 		Base:       fiveSeconds,
-		Scripts:    clients(extends, waitingTurn(time.Second, 0)),
+		Scripts:    clients(extends, Script{until(time.Second), await, update, release}),
 		Verdicts: expect(breaks(record.Stuck), "spin").
 			and(none.reaching("c2 refused").without("c2 acquired"), "setpx-cad redlock default token-admit"),
 		Reached: []string{"a lease was extended", "c2 asked"},

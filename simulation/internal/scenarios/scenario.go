@@ -10,6 +10,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/byname"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -70,7 +71,6 @@ const (
 	notTiming     = "it needs messages to be late by some milliseconds, which a busy machine can't promise"
 	notAddress    = "the box moves addresses under any client, and TestSwitchedAddress of package simulation plays it with connections that stay"
 	notAgain      = "it is another form of a scenario that is played"
-	notSeveral    = "a client of the box takes one lock at a time; the contract of an instance has locks of several keys on real servers"
 	notAlone      = "it is about the client alone: a test of package simulation checks that the commands do the same on real servers"
 	notTwoMasters = "two masters behind one address need a proxy of their own for each client"
 )
@@ -114,15 +114,11 @@ type Free struct {
 // Design returns a design that the scenario has a verdict for: one of designs.All or of
 // Variants. The error Is ErrUnknown.
 func (s Scenario) Design(name string) (designs.Design, error) {
-	all := s.Designs()
-	if i := slices.IndexFunc(all, func(d designs.Design) bool { return d.Name == name }); i >= 0 {
-		return all[i], nil
+	d, err := byname.Find("design", name, s.Designs(), func(d designs.Design) string { return d.Name })
+	if err != nil {
+		return d, fmt.Errorf("%w: %s isn't played with it: %w", ErrUnknown, s.ID, err)
 	}
-	names := make([]string, len(all))
-	for i, d := range all {
-		names[i] = d.Name
-	}
-	return designs.Design{}, fmt.Errorf("%w: %s isn't played with a design %q; it has %s", ErrUnknown, s.ID, name, strings.Join(names, ", "))
+	return d, nil
 }
 
 // Designs returns the designs that the scenario has verdicts for: those of designs.All in

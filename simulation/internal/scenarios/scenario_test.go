@@ -43,7 +43,7 @@ func TestVerdicts(t *testing.T) {
 		return counted[name] || strings.HasPrefix(name, "no lease: ") // some errors end no acquisition
 	})
 	assert.Subset(t, []string{
-		"a lease was handed off", "a lease was resumed", "a value was replaced by the next one", "a notification was lost", "a subscription was lost", "connections were cut", "raise refused", "restore refused",
+		"a lease was handed off", "a lease was resumed", "a value was replaced by the next one", "a notification was lost", "a process was rebooted", "a subscription was lost", "connections were cut", "dequeue refused", "pass granted", "pass refused", "raise refused", "restore refused",
 		"the resource recognised a repeated write",
 	}, unreached, "no scenario reaches it")
 	for what := range counted {

@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
@@ -43,45 +42,54 @@ func always(do func(*performer)) step {
 }
 
 var (
-	acquire step = (*performer).Acquire
-	await   step = (*performer).Await
-	check   step = (*performer).Valid
+	acquire step = func(p *performer) bool { return p.has(p.TryAcquire(key)) }
+	await   step = func(p *performer) bool { return p.has(p.Acquire(key)) }
+	check   step = func(p *performer) bool { return p.Valid(p.lease) }
 
-	awaitReading step = func(p *performer) bool { return p.AwaitBook(false) }
-	awaitWriting step = func(p *performer) bool { return p.AwaitBook(true) }
+	read      = always(func(p *performer) { p.value, p.version, _ = p.Read(p.lease) })
+	write     = always(func(p *performer) { _ = p.Write(p.lease, p.value+1, p.version) })
+	keepAlive = always(func(p *performer) { p.KeepAlive(p.lease) })
+	release   = always(func(p *performer) { _ = p.Release(p.lease) })
 
-	read        = always((*performer).Read)
-	write       = always((*performer).Write)
-	update      = always((*performer).Update)
-	keepAlive   = always((*performer).KeepAlive)
-	release     = always((*performer).Release)
-	extend      = always(func(p *performer) { p.Extend() })
-	extendOrEnd = step((*performer).Extend)
+	// update reads and writes the resource, with a check before the write.
+	update = always(func(p *performer) {
+		value, version, err := p.Read(p.lease)
+		if err == nil && p.Valid(p.lease) {
+			_ = p.Write(p.lease, value+1, version)
+		}
+	})
+
+	extend           = attempt(extendOrEnd)
+	extendOrEnd step = func(p *performer) bool {
+		err := p.Extend(p.lease)
+		if err != nil {
+			p.Note("not extended")
+		}
+		return err == nil
+	}
 )
 
-func until(t time.Duration) step    { return always(func(p *performer) { p.Until(t) }) }
-func sleep(d time.Duration) step    { return always(func(p *performer) { p.Sleep(d) }) }
-func awaitAll(keys ...string) step  { return func(p *performer) bool { return p.AwaitAll(keys) } }
-func attempt(parts ...step) step    { return always(Script(parts).perform) } // continues in any case
-func ifValid(s step) step           { return attempt(check, s) }
-func parallel(n int, s Script) step { return always(func(p *performer) { p.Parallel(n, s) }) }
-func retry(tries int, pause time.Duration, extra int) step {
-	return func(p *performer) bool { return p.Retry(tries, pause, extra) }
+func until(t time.Duration) step { return always(func(p *performer) { p.SleepUntil(at(t)) }) }
+func sleep(d time.Duration) step { return always(func(p *performer) { p.Sleep(d) }) }
+func attempt(parts ...step) step { return always(Script(parts).perform) } // continues in any case
+func ifValid(s step) step        { return attempt(check, s) }
+
+// retry asks up to so many times, with pauses.
+func retry(tries int, pause time.Duration) step {
+	return func(p *performer) bool {
+		for range tries {
+			if acquire(p) {
+				return true
+			}
+			p.Sleep(pause)
+		}
+		return false
+	}
 }
 
 // turn acquires the lock, updates, and keeps the lock for a while.
 func turn(from, hold time.Duration) Script {
 	return Script{until(from), acquire, update, sleep(hold), release}
-}
-
-// turnUntil is turn with a moment of the release.
-func turnUntil(from, end time.Duration) Script {
-	return Script{until(from), acquire, update, until(end), release}
-}
-
-// waitingTurn is turn by a client that waits for the lock.
-func waitingTurn(from, hold time.Duration) Script {
-	return Script{until(from), await, update, sleep(hold), release}
 }
 
 // twoUpdates acquires the lock, updates, and updates again later if the lease is valid.
@@ -95,7 +103,7 @@ func twoUpdatesAndRelease(from, again time.Duration) Script {
 
 // keepTrying asks again and again, and updates once it has the lock.
 func keepTrying(from time.Duration, tries int, pause time.Duration) Script {
-	return Script{until(from), retry(tries, pause, 0), update, release}
+	return Script{until(from), retry(tries, pause), update, release}
 }
 
 // extending extends the lease and later updates again if the lease is valid.
@@ -106,14 +114,11 @@ func extending(when, again time.Duration) Script {
 // clients are the scripts of c1, c2, ...
 func clients(scripts ...Script) []Script { return scripts }
 
-// everyClient has all clients perform the same script.
-func everyClient(s Script) []Script { return slices.Repeat([]Script{s}, 5) }
-
 // workload has the clients verify the servers and perform their scripts.
 func workload(scripts []Script) simulation.Workload {
 	return func(c *simulation.Client) {
+		verify(c)
 		p := &performer{Client: c}
-		p.Verify()
 		if c.Index < len(scripts) {
 			scripts[c.Index].perform(p)
 		}
@@ -124,34 +129,8 @@ func workload(scripts []Script) simulation.Workload {
 type performer struct {
 	*simulation.Client
 	lease   simulation.Lease
-	all     []simulation.Lease // of AwaitAll; lease is the first of them
-	value   int64              // as last read
+	value   int64 // as last read
 	version uint64
-}
-
-func (p *performer) Until(t time.Duration) { p.SleepUntil(at(t)) }
-func (p *performer) Acquire() bool         { return p.has(p.TryAcquire(key)) }
-func (p *performer) Await() bool           { return p.has(p.Client.Acquire(key)) }
-func (p *performer) Valid() bool           { return p.Client.Valid(p.lease) }
-func (p *performer) Read()                 { p.value, p.version, _ = p.Client.Read(p.lease) }
-func (p *performer) Write()                { _ = p.Client.Write(p.lease, p.value+1, p.version) }
-func (p *performer) KeepAlive()            { p.Client.KeepAlive(p.lease) }
-
-// AwaitAll waits for one lease on all of the keys. What follows is done to all of them.
-func (p *performer) AwaitAll(keys []string) (ok bool) {
-	all, err := p.Client.AcquireAll(keys...)
-	if p.all = all; err != nil {
-		return p.has(nil, err)
-	}
-	return p.has(all[0], nil)
-}
-
-func (p *performer) Release() {
-	if p.all != nil {
-		_ = p.Client.ReleaseAll(p.all)
-		return
-	}
-	_ = p.Client.Release(p.lease)
 }
 
 func (p *performer) has(lease simulation.Lease, err error) bool {
@@ -159,59 +138,15 @@ func (p *performer) has(lease simulation.Lease, err error) bool {
 	return err == nil
 }
 
-// Verify lets the monitors see the servers before any fault. The second time uses open
+// verify lets the monitors see the servers before any fault. The second time uses open
 // connections, so that no vote needs another request.
-func (p *performer) Verify() {
-	if p.Coordinator == nil {
+func verify(c *simulation.Client) {
+	if c.Coordinator == nil {
 		return
 	}
 	for range 2 {
-		if _, err := p.Coordinator.Verify(p.Context()); err != nil {
-			p.Note("verify failed")
+		if _, err := c.Coordinator.Verify(c.Context()); err != nil {
+			c.Note("verify failed")
 		}
 	}
-}
-
-// Retry asks up to so many times, with pauses to which up to extra ms are added at random.
-func (p *performer) Retry(tries int, pause time.Duration, extra int) bool {
-	for try := range uint64(tries) {
-		if p.Acquire() {
-			return true
-		}
-		jitter := time.Duration(0)
-		if extra > 0 {
-			jitter = time.Duration(p.Pick(try, extra)) * ms
-		}
-		p.Sleep(pause + jitter)
-	}
-	return false
-}
-
-// Update reads and writes the resource, with a check before the write.
-func (p *performer) Update() {
-	all := p.all
-	if all == nil {
-		all = []simulation.Lease{p.lease}
-	}
-	for _, lease := range all {
-		value, version, err := p.Client.Read(lease)
-		if err == nil && p.Valid() {
-			_ = p.Client.Write(lease, value+1, version)
-		}
-	}
-}
-
-func (p *performer) Extend() bool {
-	if p.Client.Extend(p.lease) != nil {
-		p.Note("not extended")
-		return false
-	}
-	return true
-}
-
-func (p *performer) Parallel(goroutines int, s Script) {
-	for range goroutines - 1 {
-		p.Go(func(c *simulation.Client) { s.perform(&performer{Client: c}) })
-	}
-	s.perform(p)
 }

@@ -12,6 +12,11 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
+// TestedWorkloads are all workloads, also those that only tests play.
+func TestedWorkloads() []Workload {
+	return append(Workloads(), termsWorkload(), slotsWorkload(), booksWorkload())
+}
+
 // termsWorkload is for elections: two or three candidates, each of which leads for a while,
 // updates the resource, and resigns, ends its campaign or goes on until its term is over. Some
 // leaders are slow to return.

@@ -1,0 +1,18 @@
+// Package byname finds things by their names.
+package byname
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Find returns the first thing with the name, in any case. The error lists all names.
+func Find[T any](what, name string, all []T, nameOf func(T) string) (found T, err error) {
+	names := make([]string, len(all))
+	for i, one := range all {
+		if names[i] = nameOf(one); strings.EqualFold(names[i], name) {
+			return one, nil
+		}
+	}
+	return found, fmt.Errorf("no %s %q; there are %s", what, name, strings.Join(names, ", "))
+}

@@ -15,7 +15,6 @@ import (
 	"github.com/redquorum/redlock/fencing/guardtest"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
-	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // rollOver is the code under test: a job that must not run twice for one day.
@@ -31,17 +30,11 @@ func rollOver(ctx context.Context, locks *quorum.Coordinator, day string, work f
 
 // locksInMemory makes a Coordinator and its servers: no network, no process, and in a synctest
 // bubble the time is virtual.
-func locksInMemory(t *testing.T) (*quorum.Coordinator, []*quorumtest.Server) {
+func locksInMemory(t *testing.T) (*quorum.Coordinator, quorumtest.Servers) {
 	t.Helper()
-	servers := make([]*quorumtest.Server, 3)
-	instances := make([]wire.Instance, len(servers))
-	for i := range servers {
-		servers[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
-		instances[i] = servers[i]
-	}
-	locks, err := quorum.New(quorum.Config{}, instances...)
+	servers := quorumtest.NewServers(3)
+	locks, err := quorum.New(quorum.Config{}, servers.Instances()...)
 	require.NoError(t, err)
-	require.NoError(t, locks.Trust(t.Context()))
 	return locks, servers
 }
 

@@ -21,9 +21,9 @@ type errorName struct {
 	name string
 }
 
-// verdicts are how rounds and leases end, the more special ones first: an expired
-// lease is lost as well.
-var verdicts = []errorName{
+// names are those of errors: how rounds and leases end, the more special ones first, because an expired lease is
+// lost as well, and then why instances' votes don't count.
+var names = []errorName{
 	{quorum.ErrTaken, "taken"},
 	{quorum.ErrNoQuorum, "no_quorum"},
 	{quorum.ErrTooSlow, "too_slow"},
@@ -39,15 +39,9 @@ var verdicts = []errorName{
 	{quorum.ErrNotExtended, "not_extended"},
 	{quorum.ErrExpired, "expired"},
 	{quorum.ErrLost, "lost"},
-}
-
-// failures are why instances' votes don't count.
-var failures = []errorName{
 	{quorum.ErrTimeout, "timeout"},
-	{quorum.ErrOverloaded, "overloaded"},
 	{quorum.ErrQuarantined, "quarantined"},
 	{quorum.ErrDuplicate, "duplicate"},
-	{quorum.ErrSetMismatch, "set_mismatch"},
 	{quorum.ErrNotReplicated, "not_replicated"},
 	{quorum.ErrNotMaster, "not_master"},
 	{quorum.ErrEviction, "eviction"},
@@ -57,7 +51,7 @@ var failures = []errorName{
 	{quorum.ErrConfig, "config"},
 }
 
-func nameOf(err error, names []errorName) string {
+func nameOf(err error) string {
 	for _, n := range names {
 		if errors.Is(err, n.err) {
 			return n.name
@@ -94,7 +88,7 @@ func roundResult(err error) result {
 	if err == nil {
 		return result{"won", ""}
 	}
-	name := nameOf(verdictOf(err), verdicts)
+	name := nameOf(verdictOf(err))
 	if name == "taken" {
 		return result{name, ""}
 	}
@@ -108,9 +102,9 @@ func waitResult(err error) result {
 	var given *quorum.WaitError
 	switch {
 	case !errors.As(err, &given):
-		return result{"gave_up", nameOf(verdictOf(err), verdicts)} // no waiting cures it
+		return result{"gave_up", nameOf(verdictOf(err))} // no waiting cures it
 	case !errors.Is(given.Verdict, quorum.ErrInterrupted):
-		return result{"gave_up", nameOf(given.Verdict, verdicts)}
+		return result{"gave_up", nameOf(given.Verdict)}
 	case errors.Is(given.Cause, context.DeadlineExceeded):
 		return result{"gave_up", "deadline"}
 	}
@@ -125,7 +119,7 @@ func voteResult(v wire.Vote) result {
 	case errors.Is(v.Err, quorum.ErrPending):
 		return result{"pending", ""}
 	}
-	return result{v.Outcome.String(), nameOf(v.Err, failures)}
+	return result{v.Outcome.String(), nameOf(v.Err)}
 }
 
 // holder is where the holder was that a wait was for.

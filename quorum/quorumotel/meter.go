@@ -115,7 +115,7 @@ func (m *meter) waitEnded(ctx context.Context, e quorum.WaitEnd) {
 func (m *meter) leaseReleased(ctx context.Context, e quorum.LeaseEvent) {
 	var how result
 	if e.Err != nil && !errors.Is(e.Err, quorum.ErrHandedOff) {
-		how.errorType = nameOf(verdictOf(e.Err), verdicts)
+		how.errorType = nameOf(verdictOf(e.Err))
 	}
 	m.released.Add(ctx, 1, m.attrs(how.attrs()...))
 	// The hold of a lease that ended before its release was measured when it was lost.
@@ -126,7 +126,7 @@ func (m *meter) leaseReleased(ctx context.Context, e quorum.LeaseEvent) {
 
 func (m *meter) leaseLost(e quorum.LeaseEvent) {
 	ctx := context.Background()
-	m.lost.Add(ctx, 1, m.attrs(result{errorType: nameOf(verdictOf(e.Err), verdicts)}.attrs()...))
+	m.lost.Add(ctx, 1, m.attrs(result{errorType: nameOf(verdictOf(e.Err))}.attrs()...))
 	m.hold.Record(ctx, e.Held.Seconds(), m.attrs(result{outcome: "lost"}.attrs()...))
 }
 

@@ -34,15 +34,11 @@ func Hooks(logger *slog.Logger) quorum.Hooks {
 	s := sink{logger}
 	return quorum.Hooks{
 		RoundStarted: func(ctx context.Context, e quorum.RoundStart) {
-			s.write(ctx, slog.LevelDebug, "lock round started", func() []slog.Attr {
-				return []slog.Attr{slog.String("op", e.Op.String()), slog.String("key", e.Key), slog.Int("try", e.Try), also(e.Also)}
-			})
+			s.write(ctx, slog.LevelDebug, "lock round started", slog.String("op", e.Op.String()), slog.String("key", e.Key), slog.Int("try", e.Try), also(e.Also))
 		},
 		RoundDecided: s.roundDecided,
 		WaitStarted: func(ctx context.Context, e quorum.WaitStart) {
-			s.write(ctx, slog.LevelDebug, "lock wait started", func() []slog.Attr {
-				return []slog.Attr{slog.String("key", e.Key), slog.Int("waiters", e.Waiters), also(e.Also)}
-			})
+			s.write(ctx, slog.LevelDebug, "lock wait started", slog.String("key", e.Key), slog.Int("waiters", e.Waiters), also(e.Also))
 		},
 		WaitEnded: s.waitEnded,
 		Acquired:  func(ctx context.Context, e quorum.LeaseEvent) { s.lease(ctx, slog.LevelInfo, "lock acquired", e) },
@@ -50,12 +46,11 @@ func Hooks(logger *slog.Logger) quorum.Hooks {
 		Released:  s.released,
 		Lost:      func(e quorum.LeaseEvent) { s.lease(context.Background(), slog.LevelWarn, "lock lost", e) },
 		Waiting: func(ctx context.Context, e quorum.WaitEvent) {
-			s.write(ctx, slog.LevelWarn, e.String(), func() []slog.Attr {
-				if e.Last != nil {
-					return []slog.Attr{slog.String("key", e.Key), slog.Duration("lasted", e.Lasted)}
-				}
-				return []slog.Attr{slog.String("key", e.Key), slog.Duration("for", e.For)}
-			})
+			lasts := slog.Duration("for", e.For)
+			if e.Last != nil {
+				lasts = slog.Duration("lasted", e.Lasted)
+			}
+			s.write(ctx, slog.LevelWarn, e.String(), slog.String("key", e.Key), lasts)
 		},
 		Quarantined: func(e quorum.QuarantineEvent) {
 			var attrs []slog.Attr
@@ -90,31 +85,26 @@ func Hooks(logger *slog.Logger) quorum.Hooks {
 // sink is where records go.
 type sink struct{ logger *slog.Logger }
 
-// write writes one record. The attributes are made only if it will be kept. Zero ones are left out.
-func (s sink) write(ctx context.Context, level slog.Level, text string, attrs func() []slog.Attr) {
-	logger := s.logger
-	if logger == nil {
-		logger = slog.Default()
+func (s sink) to() *slog.Logger {
+	if s.logger == nil {
+		return slog.Default()
 	}
-	if logger.Enabled(ctx, level) {
-		logger.LogAttrs(ctx, level, text, present(attrs())...)
-	}
+	return s.logger
 }
 
-// instance writes a record about an instance. These are rare, so their attributes are made in advance.
+// write writes one record. Zero attributes are left out.
+func (s sink) write(ctx context.Context, level slog.Level, text string, attrs ...slog.Attr) {
+	s.to().LogAttrs(ctx, level, text, present(attrs)...)
+}
+
+// instance writes a record about an instance.
 func (s sink) instance(level slog.Level, text, name string, attrs ...slog.Attr) {
-	s.write(context.Background(), level, text, func() []slog.Attr {
-		return append([]slog.Attr{slog.String("instance", name)}, attrs...)
-	})
+	s.write(context.Background(), level, text, append([]slog.Attr{slog.String("instance", name)}, attrs...)...)
 }
 
 func (s sink) lease(ctx context.Context, level slog.Level, text string, e quorum.LeaseEvent) {
-	s.write(ctx, level, text, func() []slog.Attr {
-		return []slog.Attr{
-			slog.String("key", e.Key), token(e.Token), slog.Duration("validity", e.Validity), slog.Duration("held", e.Held),
-			also(e.Also), failure(e.Err),
-		}
-	})
+	s.write(ctx, level, text, slog.String("key", e.Key), token(e.Token), slog.Duration("validity", e.Validity), slog.Duration("held", e.Held),
+		also(e.Also), failure(e.Err))
 }
 
 func (s sink) released(ctx context.Context, e quorum.LeaseEvent) {
@@ -141,30 +131,28 @@ func (s sink) waitEnded(ctx context.Context, e quorum.WaitEnd) {
 	case !e.Here && !e.Elsewhere:
 		return
 	}
-	s.write(ctx, slog.LevelInfo, text, func() []slog.Attr {
-		return []slog.Attr{
-			slog.String("key", e.Key), token(e.Token), slog.Duration("waited", e.Waited), slog.Int("tries", e.Tries),
-			slog.Bool("here", e.Here), slog.Bool("elsewhere", e.Elsewhere), also(e.Also), failure(e.Err),
-		}
-	})
+	s.write(ctx, slog.LevelInfo, text, slog.String("key", e.Key), token(e.Token), slog.Duration("waited", e.Waited), slog.Int("tries", e.Tries),
+		slog.Bool("here", e.Here), slog.Bool("elsewhere", e.Elsewhere), also(e.Also), failure(e.Err))
 }
 
+// roundDecided builds nothing for a logger that leaves rounds out, because there are many, with all their votes.
 func (s sink) roundDecided(ctx context.Context, e quorum.RoundEnd) {
+	if !s.to().Enabled(ctx, slog.LevelDebug) {
+		return
+	}
 	text := "lock round won"
 	if e.Err != nil {
 		text = "lock round lost"
 	}
-	s.write(ctx, slog.LevelDebug, text, func() []slog.Attr {
-		attrs := []slog.Attr{slog.String("op", e.Op.String()), slog.String("key", e.Key), slog.Int("try", e.Try), slog.Duration("took", e.Took)}
-		if e.Err == nil {
-			attrs = append(attrs, token(e.Token), slog.Duration("validity", e.Validity))
-		}
-		ballots := make([]slog.Attr, len(e.Ballots))
-		for i, b := range e.Ballots {
-			ballots[i] = slog.GroupAttrs(b.Instance, present(ballotAttrs(b))...)
-		}
-		return append(attrs, slog.GroupAttrs("ballots", ballots...), also(e.Also), failure(e.Err))
-	})
+	attrs := []slog.Attr{slog.String("op", e.Op.String()), slog.String("key", e.Key), slog.Int("try", e.Try), slog.Duration("took", e.Took)}
+	if e.Err == nil {
+		attrs = append(attrs, token(e.Token), slog.Duration("validity", e.Validity))
+	}
+	ballots := make([]slog.Attr, len(e.Ballots))
+	for i, b := range e.Ballots {
+		ballots[i] = slog.GroupAttrs(b.Instance, present(ballotAttrs(b))...)
+	}
+	s.write(ctx, slog.LevelDebug, text, append(attrs, slog.GroupAttrs("ballots", ballots...), also(e.Also), failure(e.Err))...)
 }
 
 // ballotAttrs are one instance's ballot. Vote.Holder, a lock's value, is not among them.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -30,7 +29,6 @@ type Server struct {
 	data  *memory.Data
 	queue []*request // on their way or in the socket's buffer, by due, then in order of sending
 	log   []Entry
-	seq   uint64
 
 	offset  time.Duration // of the server's wall clock from clock
 	hung    bool
@@ -68,8 +66,6 @@ type request struct {
 
 // Entry is a request that the server has executed, or answered with an error.
 type Entry struct {
-	// Seq counts the server's requests from 1, also over restarts.
-	Seq uint64
 	// At is when, by the clock that was given to NewServer.
 	At time.Time
 	// Request and Vote are what was asked and answered, whether or not the
@@ -259,8 +255,7 @@ func (s *Server) answer(r *request, at time.Time) {
 	if len(s.log) >= 2*maxLog {
 		s.log = slices.Delete(s.log, 0, maxLog)
 	}
-	s.seq++
-	s.log = append(s.log, Entry{Seq: s.seq, At: at, Request: r.cmd, Vote: r.vote})
+	s.log = append(s.log, Entry{At: at, Request: r.cmd, Vote: r.vote})
 }
 
 func (s *Server) identity(wall time.Time) wire.Identity {
@@ -439,18 +434,4 @@ func (s *Server) OnCommand(hook func(wire.Request)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hook = hook
-}
-
-// String is the server's name and state.
-func (s *Server) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	state := "up"
-	switch {
-	case s.down:
-		state = "down"
-	case s.hung:
-		state = "hung"
-	}
-	return fmt.Sprintf("%s (%s, %d keys)", s.name, state, len(s.data.Keys.List(s.clock.Now().Add(s.offset))))
 }

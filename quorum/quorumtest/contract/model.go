@@ -35,20 +35,11 @@ func (c *check) same(key string) {
 	c.both(wire.Request{Op: wire.Look, Keys: []string{key}, Fence: wire.Fence{On: true}, Clock: true})
 }
 
-func (c *check) granted(cmd wire.Request) wire.Vote { return c.ends(cmd, wire.Granted) }
-
-// refused demands that the request is refused because of a key.
-func (c *check) refused(cmd wire.Request) wire.Vote {
-	c.t.Helper()
-	vote := c.ends(cmd, wire.Refused)
-	require.NoError(c.t, vote.Err)
-	return vote
-}
-
-func (c *check) ends(cmd wire.Request, outcome wire.Outcome) wire.Vote {
+// granted demands that the request is granted.
+func (c *check) granted(cmd wire.Request) wire.Vote {
 	c.t.Helper()
 	vote := c.do(cmd)
-	require.Equal(c.t, outcome.String(), vote.Outcome.String(), "%v of %q as %q: %v", cmd.Op, cmd.Keys, cmd.Value, vote.Err)
+	require.Equal(c.t, wire.Granted.String(), vote.Outcome.String(), "%v of %q as %q: %v", cmd.Op, cmd.Keys, cmd.Value, vote.Err)
 	return vote
 }
 

@@ -79,8 +79,11 @@ func checkMark(c *check) {
 		}
 		known.Set = one(draw, wire.Set{}, set, changed(draw, set))
 		c.clock.Sleep(grain) // longer than the other run's votes are ago
-		want := found
-		wantErr := model.Probe(&want, known, c.clock.Now().Add(c.ahead))
+		want, now := found, c.clock.Now()
+		if since := found.Mark.Since(); now.Before(since) {
+			now = since // the server's clock is ahead of this one
+		}
+		wantErr := model.Probe(&want, known, now)
 		ctx, cancel := c.clock.WithTimeout(c.t.Context(), patience)
 		got, err := c.inst.Probe(ctx, known)
 		cancel()

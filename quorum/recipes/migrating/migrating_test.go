@@ -19,7 +19,6 @@ import (
 	"github.com/redis/rueidis/rueidislock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.uber.org/goleak"
 
 	"github.com/redquorum/redlock/fencing"
@@ -121,31 +120,6 @@ func redissonAfter(ctx context.Context, locks *quorum.Coordinator) error {
 	return err
 }
 
-func etcdMutexBefore(ctx context.Context, session *concurrency.Session) error {
-	mutex := concurrency.NewMutex(session, "orders/42")
-	if err := mutex.Lock(ctx); err != nil {
-		return err
-	}
-	// session.Done tells when the lock may be lost; ctx doesn't.
-	err := ship(ctx, fencing.Token(mutex.Header().Revision))
-	return errors.Join(err, mutex.Unlock(ctx))
-}
-
-func etcdMutexAfter(ctx context.Context, locks *quorum.Coordinator) error {
-	return locks.Do(ctx, "orders/42", func(ctx context.Context, lease *quorum.Lease) error {
-		return ship(ctx, lease.Token())
-	})
-}
-
-func etcdElectionBefore(ctx context.Context, session *concurrency.Session, address string) error {
-	e := concurrency.NewElection(session, "scheduler")
-	if err := e.Campaign(ctx, address); err != nil {
-		return err
-	}
-	err := lead(ctx, fencing.Token(e.Rev()))
-	return errors.Join(err, e.Resign(ctx))
-}
-
 func etcdElectionAfter(ctx context.Context, locks *quorum.Coordinator) error {
 	// locks was made with quorum.Config{Owner: address}, which the others see.
 	e, err := election.New(locks, "scheduler", election.Config{})
@@ -157,9 +131,6 @@ func etcdElectionAfter(ctx context.Context, locks *quorum.Coordinator) error {
 
 // lead is what the leader does until ctx ends.
 func lead(ctx context.Context, term fencing.Token) error { return ship(ctx, term) }
-
-// There is no etcd to run these with. They are compiled.
-var _, _ = etcdMutexBefore, etcdElectionBefore
 
 // After 5 s another process still has the lock: the work is its. But if the servers are down nobody works,
 // which is an error.
@@ -292,7 +263,6 @@ func TestBeforeAndAfter(t *testing.T) {
 		{"rueidislock", func(ctx context.Context) error { return rueidislockBefore(ctx, rueidisLocker) }, false},
 		{"rueidislock, after", on(rueidislockAfter), true},
 		{"Redisson, after", on(redissonAfter), true},
-		{"etcd's mutex, after", on(etcdMutexAfter), true},
 	} {
 		s.awaitFree(t) // redislock asks one of the three servers
 		before := shipped.Load()

@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"github.com/redquorum/redlock/simulation/internal/mutants"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // runMutants breaks the library's safety lines one at a time. It fails if a mutant is not
@@ -63,7 +64,7 @@ func runMutants(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		fmt.Fprintf(stdout, "%d of %d mutants caught\n", ended-len(missed), len(chosen))
 	}
 	if err == nil && len(missed) > 0 {
-		err = fmt.Errorf("%s not caught", count(len(missed), "mutant"))
+		err = fmt.Errorf("%s not caught", wrap.Count(len(missed), "mutant"))
 	}
 	return interrupted(ctx, err)
 }

@@ -22,11 +22,12 @@ import (
 
 func init() { generators["recorded"] = recordedSentence }
 
-// recordedFile says of each recorded part but the benchmarks when and where it was recorded. .ci/record writes it.
+// recordedFile says when and where recordedParts were recorded. .ci/record writes it.
 const recordedFile = "testdata/recorded.json"
 
-// recordedParts are the parts.
-var recordedParts = []string{"clients", "live", "matrix", "searches"}
+// recordedParts are recordings of real servers. The benchmarks' file says it itself, and tests play a sample of the
+// simulation's recordings again.
+var recordedParts = []string{"clients", "live"}
 
 var justRecorded = flag.String("recorded", "", "note of this `part` that it was recorded now, on the commit that is checked out")
 

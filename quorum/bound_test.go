@@ -31,8 +31,7 @@ func TestCommandsBoundTheCounter(t *testing.T) {
 		f.servers[0].Delete("k")
 		require.NoError(f.t, lease.Extend(f.ctx))
 		require.NoError(f.t, lease.Extend(f.ctx))
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 		seen := map[wire.Op]bool{}
 		for i := range f.servers {
 			for _, e := range f.log(i) {
@@ -79,8 +78,7 @@ func TestTokensRiseAtAnyRate(t *testing.T) {
 			assert.LessOrEqual(f.t, s.Counter("k"), now(s)+1)
 		}
 		f.each(func(s *quorumtest.Server) { s.Restart(false) })
-		lease, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
+		lease := f.await("k")
 		assert.Greater(f.t, lease.Token(), last)
 		require.NoError(f.t, lease.Release(f.ctx))
 	}, func(cfg *quorum.Config) { cfg.TTL, cfg.MaxTTL, cfg.Lab.BackoffMin = maxTTL, maxTTL, ms })
@@ -142,13 +140,11 @@ func TestRoundWaitsForATokenThatSuits(t *testing.T) {
 		lease := f.acquire("k")
 		assert.Equal(f.t, 9*ms, time.Since(began), "three of five agree")
 		assert.Equal(f.t, f.servers[0].Counter("k"), lease.Token())
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 
 		f.occupy("l", time.Hour, 1)
 		began = time.Now()
-		_, err := f.TryAcquire(f.ctx, "l")
-		require.ErrorIs(f.t, err, quorum.ErrUnsettled)
+		f.tryFails("l", quorum.ErrUnsettled)
 		assert.Less(f.t, time.Since(began), 9*ms, "B's refusal decides")
 	})
 }

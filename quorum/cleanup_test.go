@@ -40,8 +40,7 @@ func TestASetThatArrivesLateIsDeleted(t *testing.T) {
 			play(t, 3, func(f *fixture) {
 				f.occupy("k", 10*time.Second, 1, 2)
 				f.servers[0].SetFate(only(wire.Acquire, quorumtest.Fate{Before: late}))
-				_, err := f.TryAcquire(f.ctx, "k")
-				require.ErrorIs(t, err, quorum.ErrTaken)
+				f.tryFails("k", quorum.ErrTaken)
 				time.Sleep(late - f.elapsed())
 				_, _, there := f.servers[0].Get("k")
 				require.True(t, there, "the SET has arrived")
@@ -66,8 +65,7 @@ func TestPendingDeletesEnd(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.occupy("k", time.Second, 1, 2)
 		f.servers[0].SetFate(only(wire.Acquire, quorumtest.Fate{End: quorumtest.LoseRequest}))
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrTaken)
+		f.tryFails("k", quorum.ErrTaken)
 		require.NoError(t, f.Settle(f.ctx))
 		assert.GreaterOrEqual(t, f.elapsed(), maxTTL, "the cleanup retried for MaxTTL")
 		assert.Less(t, f.elapsed(), 3*maxTTL)
@@ -89,8 +87,7 @@ func TestPendingDeletesOutliveErrors(t *testing.T) {
 				f.hang(0)
 				f.servers[0].SetFate(only(wire.Release, quorumtest.Fate{End: quorumtest.LoseRequest}))
 				f.occupy("k", time.Second, 1, 2)
-				_, err := f.TryAcquire(f.ctx, "k")
-				require.ErrorIs(t, err, quorum.ErrTaken)
+				f.tryFails("k", quorum.ErrTaken)
 				time.Sleep(wake)
 				f.servers[0].SetFate(only(wire.Release, quorumtest.Fate{Err: errors.New("READONLY")}))
 				f.resume(0)
@@ -283,8 +280,7 @@ func TestAProxyThatClosesIsNoAnswer(t *testing.T) {
 			}
 			return quorumtest.Fate{End: quorumtest.ResetBefore}
 		})
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrTaken)
+		f.tryFails("k", quorum.ErrTaken)
 		time.Sleep(lands - time.Second)
 		back.Store(true)
 		time.Sleep(time.Second)

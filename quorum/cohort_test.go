@@ -36,8 +36,7 @@ func TestGoroutinesTakeTurns(t *testing.T) {
 			playNotifying(t, 5, func(f *fixture) {
 				f.warm()
 				f.travel(ms)
-				first, err := f.other().TryAcquire(f.ctx, "k")
-				require.NoError(t, err)
+				first := f.acquireBy(f.other(), "k")
 				const n = 8
 				var group sync.WaitGroup
 				var order []int // guarded by the lock
@@ -104,11 +103,9 @@ func TestTokensOfTurnsAreBelowTheNext(t *testing.T) {
 				f.requireNothingLeft()
 				other := f.other()
 				then(f)
-				lease, err := other.Acquire(f.ctx, "k")
-				require.NoError(f.t, err)
+				lease := f.awaitBy(other, "k")
 				assert.Greater(f.t, uint64(lease.Token()), last.Load())
-				require.NoError(f.t, lease.Release(f.ctx))
-				f.requireNothingLeft()
+				f.giveBack(lease)
 			}, func(cfg *quorum.Config) { cfg.TTL = 10 * time.Minute })
 		})
 	}
@@ -140,8 +137,7 @@ func TestCohortsLetOthersIn(t *testing.T) {
 		time.Sleep(500 * ms)
 		for range 4 {
 			before := turns.Load()
-			lease, err := other.Acquire(f.ctx, "k")
-			require.NoError(f.t, err)
+			lease := f.awaitBy(other, "k")
 			assert.LessOrEqual(f.t, turns.Load()-before, int64(4))
 			require.NoError(f.t, lease.Release(f.ctx))
 		}
@@ -161,8 +157,7 @@ func TestCancelledWaiterPassesTheLockOn(t *testing.T) {
 			playNotifying(t, 3, func(f *fixture) {
 				f.warm()
 				f.travel(ms)
-				holder, err := f.other().TryAcquire(f.ctx, "k")
-				require.NoError(t, err)
+				holder := f.acquireBy(f.other(), "k")
 				var ctx context.Context
 				ctx, cancel = context.WithCancel(f.ctx)
 				defer cancel()

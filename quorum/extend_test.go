@@ -78,8 +78,7 @@ func (s pausing) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver)
 func TestExtensionCountsFromBeforeTheFirstSend(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		c := f.newCoordinatorOn(f.cfg, []wire.Instance{pausing{f.servers[0]}, pausing{f.servers[1]}, pausing{f.servers[2]}})
-		lease, err := c.TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
+		lease := f.acquireBy(c, "k")
 		time.Sleep(time.Second)
 		require.NoError(t, lease.Extend(f.ctx))
 		assert.Equal(t, 7*time.Second, f.remaining(0, "k"))
@@ -165,8 +164,7 @@ func TestExtendNeverRevives(t *testing.T) {
 
 		second, err := f.other(func(c *quorum.Config) { c.Lab.Clock = nil }).TryAcquire(f.ctx, "k")
 		require.NoError(t, err)
-		require.NoError(t, second.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(second)
 
 		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrLost)
 		synctest.Wait()
@@ -298,8 +296,7 @@ func TestExtendPutsTheLeaseBack(t *testing.T) {
 				for i := range f.servers {
 					assert.LessOrEqual(t, f.count(i, wire.Restore), 1)
 				}
-				require.NoError(t, lease.Release(f.ctx))
-				f.requireNothingLeft()
+				f.giveBack(lease)
 			})
 		})
 	}
@@ -375,8 +372,7 @@ func TestExtendIsCancelledByItsContext(t *testing.T) {
 		require.NoError(t, f.Settle(f.ctx))
 		assert.LessOrEqual(t, f.count(0, wire.Extend), asked+1)
 		require.NoError(t, lease.Extend(f.ctx))
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 
@@ -449,8 +445,7 @@ func TestExtensionsDoNotPileUpBeforeAHungInstance(t *testing.T) {
 		require.NoError(t, lease.Extend(f.ctx))
 		synctest.Wait()
 		assert.Len(t, lease.Instances(), 5, "it has them again")
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 
@@ -477,8 +472,7 @@ func TestNothingIsRestoredAfterAReleaseMeanwhile(t *testing.T) {
 			instances[i] = immediateServer{s}
 		}
 		c := f.newCoordinatorOn(f.cfg, instances)
-		lease, err := c.TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
+		lease := f.acquireBy(c, "k")
 		time.Sleep(time.Second)
 		f.each(func(s *quorumtest.Server) { s.Delete("k") }, 0, 1)
 		released := make(chan error, 1)

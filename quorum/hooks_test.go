@@ -165,8 +165,7 @@ func TestFirstStartIsExplainedWithoutWaiting(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.identify(func(id *wire.Identity) { id.Vouched, id.Served, id.Uptime = false, 0, 0 })
 		for range 5 {
-			_, err := f.TryAcquire(f.ctx, "k")
-			require.ErrorIs(t, err, quorum.ErrQuarantined)
+			f.tryFails("k", quorum.ErrQuarantined)
 			time.Sleep(time.Second)
 		}
 		require.Len(t, told, 1)
@@ -193,8 +192,7 @@ func TestOutageIsReported(t *testing.T) {
 			require.ErrorIs(t, err, quorum.ErrNoQuorum)
 			f.servers[0].Resume()
 			f.servers[1].Resume()
-			_, err = f.TryAcquire(f.ctx, "held")
-			require.ErrorIs(t, err, quorum.ErrTaken)
+			f.tryFails("held", quorum.ErrTaken)
 			synctest.Wait() // the next round for "k" would wait for this one's deletes
 		}
 		outage(900 * ms)
@@ -227,8 +225,7 @@ func TestWaitingLastsUntilAQuorumMayVote(t *testing.T) {
 			f.identify(func(id *wire.Identity) { id.Vouched, id.Uptime, id.Served = false, up, up }, i)
 		}
 		began := time.Now()
-		_, err := f.Acquire(f.ctx, "k")
-		require.NoError(t, err)
+		_ = f.await("k")
 		assert.InDelta(t, maxTTL-4*time.Second, event.For, float64(100*ms))
 		assert.InDelta(t, event.For, time.Since(began), float64(600*ms))
 	}, func(cfg *quorum.Config) {
@@ -291,8 +288,7 @@ func TestPanickingHookLeavesNoLeaseBehind(t *testing.T) {
 				for _, take := range []func(context.Context, string) (*quorum.Lease, error){f.Acquire, f.TryAcquire} {
 					require.PanicsWithValue(t, "a hook's bug", func() { _, _ = take(f.ctx, "boom") })
 					f.requireNothingLeft()
-					lease, err := other.TryAcquire(f.ctx, "boom")
-					require.NoError(t, err)
+					lease := f.acquireBy(other, "boom")
 					require.NoError(t, lease.Release(f.ctx))
 				}
 			}, func(cfg *quorum.Config) { cfg.Hooks = hooks })

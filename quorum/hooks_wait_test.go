@@ -31,8 +31,7 @@ func TestHooksOfAWaitSayWhereTheHolderWas(t *testing.T) {
 	var w waits
 	playNotifying(t, 3, func(f *fixture) {
 		other := f.other(func(cfg *quorum.Config) { cfg.Hooks.WaitStarted, cfg.Hooks.WaitEnded = nil, nil })
-		held, err := other.Acquire(f.ctx, "k")
-		require.NoError(t, err)
+		held := f.awaitBy(other, "k")
 		leases := make(chan *quorum.Lease, 2)
 		wait := func() {
 			lease, err := f.Acquire(f.ctx, "k")
@@ -104,13 +103,12 @@ func TestHooksOfAWaitThatIsGivenUp(t *testing.T) {
 			var w waits
 			play(t, 3, func(f *fixture) {
 				other := f.other(func(cfg *quorum.Config) { cfg.Hooks.WaitStarted, cfg.Hooks.WaitEnded = nil, nil })
-				_, err := other.Acquire(f.ctx, "k")
-				require.NoError(t, err)
+				_ = f.awaitBy(other, "k")
 				ctx := f.ctx
 				if c.ends != nil {
 					ctx = c.ends(f, ctx)
 				}
-				_, err = f.Acquire(ctx, "k")
+				_, err := f.Acquire(ctx, "k")
 				require.ErrorIs(t, err, c.is)
 				require.Len(t, w.started, 1)
 				require.Len(t, w.ended, 1)

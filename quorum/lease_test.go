@@ -131,8 +131,7 @@ func TestInstancesGrowByTheStragglers(t *testing.T) {
 		assert.NoError(t, lease.Err(), "a late failure changes nothing")
 
 		f.resume(4)
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 

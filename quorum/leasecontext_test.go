@@ -208,7 +208,6 @@ func TestContextsEndWhenTheCoordinatorIsClosed(t *testing.T) {
 		assert.ErrorIs(t, context.Cause(ctx), quorum.ErrClosed)
 		assert.ErrorIs(t, lease.Err(), quorum.ErrClosed)
 		assert.NotEmpty(t, f.left(), "its holder may still be at work: Close doesn't release")
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }

@@ -36,8 +36,7 @@ func TestLeave(t *testing.T) {
 		require.NoError(t, told[0].Err)
 		require.True(t, told[0].Left)
 
-		_, err = f.other().TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrTaken)
+		f.tryFailsBy(f.other(), "k", quorum.ErrTaken)
 		require.NoError(t, f.Settle(f.ctx))
 		assert.Len(t, f.left(), 5)
 		time.Sleep(9*time.Second - ms)

@@ -74,19 +74,16 @@ func TestLateDeleteOfOneTryDoesNotFreeTheNext(t *testing.T) {
 				first = cmd
 			}
 		})
-		lease, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
+		lease := f.await("k")
 		require.Equal(f.t, wire.Release, first.Op)
 		require.NotEqual(f.t, lease.Value(), first.Value)
 		for _, s := range f.servers {
 			s.Do(f.ctx, first)
 		}
 		synctest.Wait()
-		_, err = f.other().TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrTaken)
+		f.tryFailsBy(f.other(), "k", quorum.ErrTaken)
 		assert.Len(f.t, f.left(), 3)
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 

@@ -266,11 +266,9 @@ func TestHigherQuorum(t *testing.T) {
 		}
 		lease := f.acquire("k")
 		assert.Equal(f.t, 4*ms, f.elapsed())
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 		f.kill(0, 1)
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		f.tryFails("k", quorum.ErrNoQuorum)
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) { cfg.Quorum = 4 })
 }
@@ -331,8 +329,7 @@ func TestLateGrantNeedsNoRestore(t *testing.T) {
 		for i := range f.servers {
 			assert.NotContains(f.t, f.ops(i), wire.Restore, f.servers[i].Name())
 		}
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 

@@ -29,8 +29,7 @@ func TestARefusalShowsThatTheServerWasSeen(t *testing.T) {
 		for range 3 {
 			p := newPath(f.servers[0])
 			c := f.newCoordinatorOn(f.cfg, []wire.Instance{p})
-			lease, err := c.TryAcquire(f.ctx, "k")
-			require.NoError(t, err)
+			lease := f.acquireBy(c, "k")
 			require.NoError(t, lease.Release(f.ctx))
 			paths, clients = append(paths, p), append(clients, c)
 		}

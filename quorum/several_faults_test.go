@@ -218,10 +218,8 @@ func TestSeveralCloseDuringWaits(t *testing.T) {
 			f.warm()
 			f.travel(ms)
 			holder := f.other()
-			one, err := holder.TryAcquire(f.ctx, "a")
-			require.NoError(t, err)
-			other, err := holder.TryAcquire(f.ctx, "b")
-			require.NoError(t, err)
+			one := f.acquireBy(holder, "a")
+			other := f.acquireBy(holder, "b")
 			var group sync.WaitGroup
 			for range 5 {
 				group.Go(func() {

@@ -58,14 +58,12 @@ func TestOneLeaseOnSeveralKeys(t *testing.T) {
 				assert.Positive(t, left)
 				assert.Equal(t, lease.Token(), f.counter(key)[i])
 			}
-			_, err := f.other().TryAcquire(f.ctx, key)
-			require.ErrorIs(t, err, quorum.ErrTaken)
+			f.tryFailsBy(f.other(), key, quorum.ErrTaken)
 			assert.True(t, f.inspect(key).Held() != nil)
 		}
 		assert.Equal(t, []string{"A", "B", "C"}, lease.Instances())
 		require.NoError(t, lease.Extend(f.ctx))
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 		assert.Equal(t, []string{"k"}, f.acquire("k").Keys())
 	})
 }
@@ -113,8 +111,7 @@ func TestOneServerLacksOneKey(t *testing.T) {
 			assert.Equal(t, lease.Value(), value, key)
 			assert.Equal(t, lease.Token(), f.servers[2].Counter(key), key)
 		}
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 
@@ -143,8 +140,7 @@ func TestOneTokenOrdersAllKeys(t *testing.T) {
 		}
 		last := f.acquireAll("a", "c")
 		assert.Equal(t, start+103, last.Token())
-		require.NoError(t, last.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(last)
 	})
 }
 
@@ -258,8 +254,7 @@ func TestTheRestOfALostKeyIsDeleted(t *testing.T) {
 		require.NoError(t, lease.Extend(f.ctx))
 		synctest.Wait()
 		assert.Equal(t, []string{"B", "C"}, lease.Instances())
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 		f.servers[0].Delete("b")
 	})
 }
@@ -293,8 +288,7 @@ func TestSeveralKeysAndLateMessages(t *testing.T) {
 			}
 			return quorumtest.Fate{}
 		})
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 		assert.Greater(t, releases.Load(), int32(1), "the delete was pending")
 	})
 }
@@ -306,10 +300,8 @@ func TestSeveralKeysAreWaitedForOneByOne(t *testing.T) {
 		f.warm()
 		f.travel(ms)
 		holder := f.other()
-		one, err := holder.TryAcquire(f.ctx, "b")
-		require.NoError(t, err)
-		other, err := holder.TryAcquire(f.ctx, "c")
-		require.NoError(t, err)
+		one := f.acquireBy(holder, "b")
+		other := f.acquireBy(holder, "c")
 		var group sync.WaitGroup
 		var got time.Time
 		group.Go(func() {
@@ -342,10 +334,8 @@ func TestANotificationIsPassedOnByAWaiterForSeveral(t *testing.T) {
 				f.warm()
 				f.travel(ms)
 				holder := f.other()
-				one, err := holder.TryAcquire(f.ctx, "a")
-				require.NoError(t, err)
-				other, err := holder.TryAcquire(f.ctx, "b")
-				require.NoError(t, err)
+				one := f.acquireBy(holder, "a")
+				other := f.acquireBy(holder, "b")
 				var group sync.WaitGroup
 				group.Go(func() {
 					lease, err := f.AcquireAll(f.ctx, "a", "b")
@@ -410,8 +400,7 @@ func TestReleaseOfSeveralLetsOthersIn(t *testing.T) {
 	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.travel(ms)
-		first, err := f.other().TryAcquire(f.ctx, "a")
-		require.NoError(t, err)
+		first := f.acquireBy(f.other(), "a")
 		var group sync.WaitGroup
 		held := make(chan *quorum.Lease)
 		wait := func(c *quorum.Coordinator, then func(*quorum.Lease), keys ...string) {
@@ -451,8 +440,7 @@ func TestWaitersForOtherKeysHaveRoundsOfTheirOwn(t *testing.T) {
 				playNotifying(t, 3, func(f *fixture) {
 					f.warm()
 					f.travel(ms)
-					holder, err := f.other().TryAcquireAll(f.ctx, "a", "b")
-					require.NoError(t, err)
+					holder := f.acquireBy(f.other(), "a", "b")
 					// Two wait while another process has the locks, so this one has two turns.
 					var group sync.WaitGroup
 					values := make([]string, 2)
@@ -536,8 +524,7 @@ func TestHooksNameAllKeys(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquireAll("a", "b")
 		require.NoError(t, lease.Extend(f.ctx))
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	}, func(cfg *quorum.Config) {
 		cfg.Hooks = quorum.Hooks{
 			RoundStarted: func(_ context.Context, e quorum.RoundStart) { also = append(also, e.Also) },
@@ -575,9 +562,7 @@ func TestAGrantOfOneKeyIsNoneOfSeveral(t *testing.T) {
 		assert.Zero(t, f.elapsed())
 		assert.Contains(t, err.Error(), "it granted 0 keys of 2; the Instance must grant all of wire.Request.Keys")
 		f.requireNothingLeft()
-		lease, err := c.Acquire(f.ctx, "a")
-		require.NoError(t, err)
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		lease := f.awaitBy(c, "a")
+		f.giveBack(lease)
 	})
 }

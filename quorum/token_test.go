@@ -51,8 +51,7 @@ func TestNewCountersStartTogether(t *testing.T) {
 				assert.Equal(t, []wire.Op{wire.Acquire}, f.ops(i)[before[i]:], "none is raised")
 				assert.Equal(t, lease.Token(), s.Counter(key))
 			}
-			require.NoError(t, lease.Release(f.ctx))
-			f.requireNothingLeft()
+			f.giveBack(lease)
 		}
 	})
 }
@@ -82,8 +81,7 @@ func TestUnequalCountersAreRaised(t *testing.T) {
 			assert.Equal(f.t, quorumToken(want), f.servers[i].Counter("k"), f.servers[i].Name())
 		}
 		assert.Equal(f.t, quorumToken(31), lease.Token(), "late answers change nothing")
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 
@@ -99,13 +97,11 @@ func TestLowVotesAreRaised(t *testing.T) {
 		for _, s := range f.servers {
 			assert.Equal(t, lease.Token(), s.Counter("k"), "it is raised")
 		}
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 
 		older(f)
 		f.each(func(s *quorumtest.Server) { s.SetFate(only(wire.Raise, quorumtest.Fate{Err: errReason})) }, 0, 1)
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrUnsettled)
+		f.tryFails("k", quorum.ErrUnsettled)
 		f.requireNothingLeft()
 	})
 }
@@ -121,8 +117,7 @@ func TestALateLowVoteIsRaised(t *testing.T) {
 		require.NoError(t, f.Settle(f.ctx))
 		assert.Equal(t, lease.Token(), f.servers[2].Counter("k"))
 		assert.Equal(t, 1, f.count(2, wire.Raise))
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 
@@ -157,8 +152,7 @@ func TestTokensOfOverlappingQuorumsDiffer(t *testing.T) {
 		f.servers[1].PutCounter("k", quorumToken(0))
 		f.kill(2)
 		first := f.acquire("k")
-		require.NoError(f.t, first.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(first)
 		f.servers[2].Start(true)
 		f.vouch(2)
 		f.servers[2].PutCounter("k", quorumToken(1))
@@ -166,8 +160,7 @@ func TestTokensOfOverlappingQuorumsDiffer(t *testing.T) {
 		f.kill(0)
 		second := f.acquire("k")
 		assert.Greater(f.t, second.Token(), first.Token())
-		require.NoError(f.t, second.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(second)
 	})
 }
 
@@ -268,8 +261,7 @@ func TestFencingOff(t *testing.T) {
 		lease := f.acquire("k")
 		assert.Zero(f.t, lease.Token())
 		require.NoError(f.t, lease.Extend(f.ctx))
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 		for i, s := range f.servers {
 			assert.Equal(f.t, quorumToken(10*(i+1)), s.Counter("k"))
 			for _, e := range f.log(i) {
@@ -324,8 +316,7 @@ func TestTokensRiseAfterARepair(t *testing.T) {
 		"on all servers": func(f *fixture) { f.each(func(s *quorumtest.Server) { s.DeleteCounter("k") }) },
 		"on one server": func(f *fixture) {
 			f.servers[1].PutCounter("k", fencing.MaxToken)
-			_, err := f.TryAcquire(f.ctx, "k")
-			require.ErrorIs(f.t, err, wire.ErrCounter)
+			f.tryFails("k", wire.ErrCounter)
 			require.NoError(f.t, f.Settle(f.ctx)) // C may have voted after the decision
 			f.servers[1].DeleteCounter("k")
 		},

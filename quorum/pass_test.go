@@ -328,28 +328,6 @@ func TestRestingHeirWakes(t *testing.T) {
 	}
 }
 
-// TestLateHeirTries: a lease that is passed on and comes too late isn't one of the waiter's tries.
-func TestLateHeirTries(t *testing.T) {
-	var late atomic.Bool
-	playNotifying(t, 5, func(f *fixture) {
-		f.warm()
-		first, got := f.turn("k", func() <-chan *quorum.Lease { return f.waiting(f.ctx, f.Coordinator, "k") })
-		late.Store(true)
-		require.NoError(t, first.Release(f.ctx))
-		next := <-got
-		require.NotNil(t, next, "within MaxTries")
-		require.NotEqual(t, first.Value(), next.Value())
-		f.giveBack(next)
-	}, func(cfg *quorum.Config) {
-		cfg.TTL, cfg.MinValidity = 10*time.Second, 9*time.Second
-		cfg.Hooks.RoundStarted = func(_ context.Context, e quorum.RoundStart) {
-			if e.Op == wire.Pass && late.Load() {
-				time.Sleep(time.Second)
-			}
-		}
-	})
-}
-
 // TestCloseWaitsForAnHeir: Close leaves no key of a lease that is being passed on, and no waiter gets it afterwards.
 func TestCloseWaitsForAnHeir(t *testing.T) {
 	for name, slow := range map[string]bool{"that waits": false, "in a hook": true} {
@@ -382,32 +360,6 @@ func TestCloseWaitsForAnHeir(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestEndedHeirGetsNothing: a waiter whose context has ended before it looks gets no lease.
-func TestEndedHeirGetsNothing(t *testing.T) {
-	var sleeps atomic.Bool
-	playNotifying(t, 3, func(f *fixture) {
-		f.warm()
-		ctx, cancel := context.WithCancel(f.ctx)
-		defer cancel()
-		first, heir := f.turn("k", func() <-chan *quorum.Lease {
-			sleeps.Store(true)
-			heir := f.waiting(ctx, f.Coordinator, "k")
-			sleeps.Store(false)
-			return heir
-		})
-		require.NoError(t, first.Release(f.ctx))
-		cancel()
-		require.Nil(t, <-heir)
-		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) {
-		cfg.Hooks.WaitStarted = func(context.Context, quorum.WaitStart) {
-			if sleeps.Load() {
-				time.Sleep(time.Second)
-			}
-		}
-	})
 }
 
 // TestKeptLeaseIsNotPassedOn: what Keep has stay ends with the lease, also if the Keep arrives late.

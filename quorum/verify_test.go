@@ -243,24 +243,6 @@ func TestVerifyEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestTrustLiftsTheQuarantineOfThisRun(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.identify(truth)
-		require.NoError(t, f.Trust(f.ctx))
-		lease := f.acquire("k")
-		synctest.Wait()
-		assert.Len(t, lease.Instances(), 3)
-		f.giveBack(lease)
-		_, err := f.Verify(f.ctx)
-		require.NoError(t, err)
-
-		f.each(func(s *quorumtest.Server) { s.Restart(false) })
-		f.tryFails("k", quorum.ErrQuarantined, "a later restart is quarantined again")
-		// Another client doesn't know of it.
-		f.tryFailsBy(f.other(), "k", quorum.ErrQuarantined)
-	})
-}
-
 func TestTrustOnlyTheNamed(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.identify(truth)

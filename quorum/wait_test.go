@@ -563,38 +563,6 @@ func TestErrorsOfWaitersAreTheirOwn(t *testing.T) {
 	})
 }
 
-// Processes that poll must find the lock free after each turn, also after one that a panic ended.
-func TestDiscardedLeaseIsNotHandedOverWherePollersWait(t *testing.T) {
-	var rounds, leases int
-	play(t, 3, func(f *fixture) {
-		lease := f.acquire("k")
-		var waiters sync.WaitGroup
-		for i := range 2 {
-			waiters.Go(func() {
-				time.Sleep(time.Duration(i+1) * 10 * ms)
-				defer func() { _ = recover() }()
-				next, err := f.Acquire(f.ctx, "k")
-				assert.NoError(t, err)
-				assert.NoError(t, next.Release(f.ctx))
-			})
-		}
-		time.Sleep(100 * ms)
-		rounds = 0
-		require.NoError(t, lease.Release(f.ctx))
-		waiters.Wait()
-		assert.GreaterOrEqual(t, rounds, 2, "each lease has its own round")
-		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) {
-		cfg.Lab.Fencing, cfg.Lab.Notifications = quorum.Off, quorum.Off
-		cfg.Hooks.RoundDecided = func(context.Context, quorum.RoundEnd) { rounds++ }
-		cfg.Hooks.Acquired = func(context.Context, quorum.LeaseEvent) {
-			if leases++; leases == 2 {
-				panic("a hook's bug")
-			}
-		}
-	})
-}
-
 // The cause for which one waiter gave up is not in the error of another one.
 func TestErrorHasNoOtherCallersCause(t *testing.T) {
 	play(t, 3, func(f *fixture) {

@@ -23,6 +23,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 func init() {
@@ -249,8 +250,23 @@ func harmOf(r recording, words []string) (string, error) {
 		"| fault |", fmt.Sprintf("| fault (%% of %d runs with harm) |", r.Seeds), " %", "",
 		"`setpx-cad`", "one Redis", "`redlock`", "Redlock as published", "`default`", "this library", "`token-admit`", "with token checks",
 	).Replace(counted)
-	return fmt.Sprintf("%s\nOther faults that did harm:\n%s. The other %d did none.",
+	if !nobodyGotIt(r.cell("default", "rate")) || r.cell("redlock", "rate").Kinds[string(record.TwoHolders)] == 0 {
+		return "", errors.New("the text says that with rate nobody gets this library's lock, and Redlock has two holders")
+	}
+	return fmt.Sprintf(`%s
+With clocks at wrong rates, Redlock has two holders, and nobody gets the lock of this library, which ignores such servers.
+Other faults that did harm: %s. The other %d did none.`,
 		counted, strings.Join(others, ", "), held), nil
+}
+
+// nobodyGotIt reports whether the harm was only that nobody got the lock.
+func nobodyGotIt(c report.Cell) bool {
+	for kind := range c.Kinds {
+		if kind != string(record.NeverFree) && kind != string(record.NoProgress) {
+			return false
+		}
+	}
+	return c.Violated > 0
 }
 
 // cite is how the page with the abstract is cited.
@@ -292,9 +308,13 @@ func abstract(r recording, _ []string) (string, error) {
 	others := func(design string) string {
 		var harmed []string
 		for _, f := range r.Matrix.Faults {
-			listed := []string{"restart-empty", "step-server", "pause", "all"}
+			listed := []string{"restart-empty", "step-server", "pause"}
 			if c := r.cell(design, f.Name); c.Violated > 0 && !slices.Contains(listed, f.Name) {
-				harmed = append(harmed, fmt.Sprintf("`%s` %.0f %%", f.Name, 100*c.Rate()))
+				harm := fmt.Sprintf("`%s` %.0f %%", f.Name, 100*c.Rate())
+				if nobodyGotIt(c) {
+					harm += " (nobody got the lock)"
+				}
+				harmed = append(harmed, harm)
 			}
 		}
 		return strings.Join(harmed, ", ")

@@ -21,7 +21,7 @@ var (
 	// part of the password.
 	ErrURL = errors.New("instance: bad server URL")
 
-	// ErrAuth: the server wants a password, or another one (NOAUTH, WRONGPASS).
+	// ErrAuth: the server wants a password, or a different one (NOAUTH, WRONGPASS).
 	ErrAuth = error(permanent("instance: the server doesn't let this user in"))
 
 	// ErrPermission: the user may not do this (NOPERM).
@@ -86,7 +86,7 @@ var (
 	ErrWrongType = error(permanent("instance: the key holds another type of value; choose another resource name or delete the key"))
 
 	// ErrOlderVersion: clients of an earlier version of this library use the server under the
-	// instance's name, or did.
+	// instance's name, or have used it.
 	ErrOlderVersion = error(permanent("instance: an earlier version of this library has left its mark on the server"))
 
 	// ErrServer: the server answered with another error.

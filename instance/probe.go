@@ -62,7 +62,7 @@ func (p *probe) commands() []redis.Cmder {
 }
 
 // Probe asks the server who it is, as wire.Instance says. On a master, Probe writes the mark (see MarkKey)
-// if there is none. It needs no right to do so.
+// if there is none. It also works without the right to write the mark.
 func (r *Redis) Probe(ctx context.Context, known wire.Known) (wire.Identity, error) {
 	if ctx.Err() != nil {
 		return wire.Identity{}, contextEnded(ctx)

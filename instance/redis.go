@@ -73,9 +73,10 @@ func newRedis(client *redis.Client, cfg Config, name string, owned bool, d *depl
 // Name returns Config.Name, or the client's address.
 func (r *Redis) Name() string { return r.name }
 
-// ConnLife is the longest time from the dial of a connection to the last request on it, and
-// Config.AddressLag. The former is the client's DialTimeout and twice its ConnMaxLifetime, with its
-// jitter, because others may have used the connection before. It is 0 with Config.FixedAddress.
+// ConnLife is the longest time from the dial of a connection to the last request on it, plus
+// Config.AddressLag. The former is the client's DialTimeout and twice its ConnMaxLifetime, with
+// its jitter, because others may have used the connection before. It is 0 with
+// Config.FixedAddress.
 func (r *Redis) ConnLife() time.Duration {
 	if r.fixed() {
 		return 0
@@ -105,8 +106,8 @@ func (r *Redis) Key(key string) string { return r.prefix + key }
 func (r *Redis) Client() *redis.Client { return r.client }
 
 // Close closes the instance: requests that wait, and later ones, fail with ErrClosed. It closes
-// the client if Open made it, and not one that was given to New. A second call does
-// nothing, and neither does Close of a nil Redis, which came with an error.
+// the client if Open made it, and not one that was given to New. A second call does nothing.
+// Neither does a call on the nil Redis that comes with an error.
 func (r *Redis) Close() error {
 	if r == nil {
 		return nil

@@ -24,7 +24,7 @@ import (
 //	unix://user:password@/path/to/socket?db=0
 //
 // User, password, port (6379), host (localhost) and database (0) are optional. Write special
-// characters in the password as %XX. Parameters, of go-redis's:
+// characters in the password as %XX. Of go-redis's parameters, these are accepted:
 //
 //	db              the database's number (unix only; elsewhere it is the path)
 //	client_name     the connections' name in CLIENT LIST
@@ -32,7 +32,7 @@ import (
 //	pool_size       the number of connections, 1 to 10000
 //	skip_verify     true or false: don't check the server's certificate (rediss)
 //
-// An instance may also be a deployment, with the spelling of go-redis (ParseFailoverURL and
+// An instance may also be a deployment, spelled as in go-redis (ParseFailoverURL and
 // ParseClusterURL):
 //
 //	redis://sentinel1:26379?master_name=mymaster&addr=sentinel2:26379&addr=sentinel3:26379
@@ -41,12 +41,13 @@ import (
 //
 // The first is the master that Sentinel names. The URL's account is for Sentinel, username and
 // password are the master's. The others are a Cluster, which gives the instance one master: that of
-// one slot, in which all its locks are. Each new connection asks all listed addresses for the master. A
-// majority of all Sentinels, listed or not, has to name the same one, or a majority of the listed nodes
-// of a Cluster: list all Sentinels, three nodes or more, and no address that is gone, and the same in
-// all clients. A failover is another run of the server: the instance's votes don't count for MaxTTL. So N
-// deployments survive what N single servers survive, and one deployment alone gives no lock for MaxTTL
-// after each failover.
+// one slot, in which all its locks are. Each new connection asks all listed addresses for the
+// master. A majority of all Sentinels, listed or not, has to name the same master; of a Cluster,
+// a majority of the listed nodes. So list all Sentinels, or at least three nodes of the Cluster.
+// List no address that is gone, and list the same addresses in all clients. A failover starts
+// another run of the server: the instance's votes don't count for MaxTTL. So N deployments
+// survive what N single servers survive, and one deployment alone gives no lock for MaxTTL after
+// each failover.
 //
 // Open does no I/O. Its error Is ErrURL or ErrConfig, and never repeats what could be a part
 // of the password.

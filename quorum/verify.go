@@ -173,15 +173,15 @@ func (s *server) remarkOnDistance() []string {
 }
 
 // Trust vouches for the present runs of the named instances, or of all if none is named: these
-// servers have forgotten no vote, and their names have led to no other server within MaxTTL on
-// whose vote a lease may still rest. It ends the quarantine of servers that have just been set
-// up for the first time. A later restart begins another one. Trust has no effect on quarantines
-// for clocks that jumped.
+// servers have forgotten no vote, and within MaxTTL their names have led to no other server on
+// whose vote a lease may still rest. It ends the quarantine of servers that have just been set up
+// for the first time. A later restart begins another one. Trust has no effect on quarantines for
+// clocks that jumped.
 //
 // It counts for this Coordinator alone, in memory. Don't leave it in code that runs at each
 // start of a service: a process that starts after a server lost its data would vouch for that
-// server, and the lock would have two holders. instance.Config.VouchedRunID names one run,
-// counts only until that has lasted for a quarantine, and can stay.
+// server, and the lock would have two holders. A setting of instance.Config.VouchedRunID can
+// stay: it names one run, and has no effect once that run has lasted for a quarantine.
 //
 // Errors: ErrConfig for an unknown name, before any instance is asked; the failures of the named
 // instances as *InstanceError, among them ErrInterrupted with ctx's error, ErrNotMaster, ErrDuplicate,

@@ -371,8 +371,8 @@ func (s *Server) kill() {
 	s.subscriptions.Break(ErrConnReset)
 }
 
-// Promote makes the server a master that was a replica for a while: the same process with
-// another replication ID. Its data stays.
+// Promote makes the server a master again, as if it had been a replica for a while: the same
+// process with another replication ID. Its data stays.
 func (s *Server) Promote() {
 	s.lock()
 	defer s.mu.Unlock()

@@ -27,7 +27,7 @@ func (g *Group) all() []*Redis {
 func OpenAll(cfg Config, urls ...string) (*Group, error) {
 	switch {
 	case len(urls) == 0:
-		return nil, fmt.Errorf("%w: no URLs were given, a quorum takes at least one instance", ErrConfig)
+		return nil, fmt.Errorf("%w: no URLs were given; a quorum needs at least one instance", ErrConfig)
 	case cfg.Name != "":
 		return nil, fmt.Errorf("%w: Config.Name is %q, but each of %d instances needs a name of its own; leave it empty", ErrConfig, cfg.Name, len(urls))
 	case cfg.VouchedRunID != "":

@@ -61,7 +61,7 @@ func newRedis(client *redis.Client, cfg Config, name string, owned bool, d *depl
 	if cfg.Name != "" {
 		name = cfg.Name
 	} else if !isName(name) {
-		return nil, fmt.Errorf("%w: the client's address %.300q can't serve as its name, set Config.Name", ErrConfig, name)
+		return nil, fmt.Errorf("%w: the client's address %.300q can't serve as its name; set Config.Name", ErrConfig, name)
 	}
 	r := &Redis{name: name, cfg: cfg, client: client, owned: owned, deployment: d, prefix: d.prefix()}
 	r.markKey = r.Key(MarkKey(name))

@@ -156,7 +156,7 @@ func TestRoundWaitsForATokenThatSuits(t *testing.T) {
 func TestCounterErrorText(t *testing.T) {
 	clock := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 	e := &wire.CounterError{Token: fencing.Token(clock.UnixMicro()) + micros(90*time.Minute), Clock: clock, Most: 15 * time.Second, Repair: "do this"}
-	assert.EqualError(t, e, "quorum: the resource's counter can't be used: it would come to "+e.Token.String()+
+	assert.EqualError(t, e, "quorum: the resource's counter can't be used: it would reach "+e.Token.String()+
 		", which is 1h30m0s ahead of the server's clock (2026-05-04 03:02:01), and 15s is the most (half of MaxTTL); do this")
 	assert.ErrorIs(t, e, wire.ErrCounter)
 	e.Token, e.Repair = fencing.MaxToken, ""

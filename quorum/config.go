@@ -281,7 +281,7 @@ func (c Config) validate(n int) error {
 		return err
 	}
 	if c.InstanceTimeout < time.Millisecond {
-		return fmt.Errorf("%w: InstanceTimeout is %v, want at least 1ms: no server answers faster for sure", ErrConfig, c.InstanceTimeout)
+		return fmt.Errorf("%w: InstanceTimeout is %v, want at least 1ms: no server answers faster than that reliably", ErrConfig, c.InstanceTimeout)
 	}
 	if c.InstanceTimeout > maxMaxTTL { // else computations with it could overflow
 		return fmt.Errorf("%w: InstanceTimeout is %v, want less than half of TTL", ErrConfig, c.InstanceTimeout)
@@ -290,7 +290,7 @@ func (c Config) validate(n int) error {
 		return err
 	}
 	if c.MaxTTL > maxMaxTTL {
-		return fmt.Errorf("%w: MaxTTL is %v, want at most %v: counters must outlive ten of it", ErrConfig, c.MaxTTL, maxMaxTTL)
+		return fmt.Errorf("%w: MaxTTL is %v, want at most %v: counters must outlive ten times MaxTTL", ErrConfig, c.MaxTTL, maxMaxTTL)
 	}
 	if err := c.Lab.validate(); err != nil {
 		return err
@@ -389,7 +389,7 @@ func ValidateKey(key string) error {
 		return fmt.Errorf("%w: the key has %d bytes, at most %d are allowed; use a hash of it", ErrConfig, len(key), maxKey)
 	}
 	if i := strings.IndexAny(key, "\x00{}"); i >= 0 {
-		return fmt.Errorf("%w: the key %q has a %q at byte %d; NUL and braces are not allowed: the braces mark what decides a key's slot, and the counter's key is put in them", ErrConfig, key, key[i], i)
+		return fmt.Errorf("%w: the key %q has a %q at byte %d; NUL and braces are not allowed: braces mark the part of a key that decides its slot, and the counter's key needs them", ErrConfig, key, key[i], i)
 	}
 	return nil
 }

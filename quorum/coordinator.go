@@ -135,7 +135,7 @@ func (c *core) covers(ttl time.Duration) error {
 	}
 	//guard:connection-life-counted  a TTL and the life of a connection together are at most MaxTTL
 	if c.cfg.Lab.RestartQuarantine == On && c.connLife > c.cfg.MaxTTL-ttl { // no sum, which could overflow
-		return fmt.Errorf("%w: TTL is %v, but MaxTTL is %v and %v of it are for connections that stay open when an address moves to another server: "+
+		return fmt.Errorf("%w: TTL is %v, but MaxTTL is %v and %v of that is reserved for connections that stay open when an address moves to another server: "+
 			"lower TTL, raise MaxTTL in all clients, or set instance.Config.FixedAddress if no address ever moves while its server lives", ErrConfig, ttl, c.cfg.MaxTTL, c.connLife)
 	}
 	return nil
@@ -194,7 +194,7 @@ func (c *Coordinator) Close(ctx context.Context) error {
 	err := c.background.wait(ctx)
 	if err != nil {
 		calls, others := c.background.left()
-		err = fmt.Errorf("%w: closing, while %s of Do and %s are still waited for; keys that are left expire: %w",
+		err = fmt.Errorf("%w: Close was still waiting for %s of Do and %s; keys that are left expire: %w",
 			ErrInterrupted, count(calls, "call", "calls"), count(others, "request or goroutine", "requests or goroutines"), causeOf(ctx))
 	}
 	// Also if ctx has ended: what is under way then fails, and nothing stays open.

@@ -191,7 +191,7 @@ func (e *extension) count(i int, ballot *Ballot) {
 	}
 	if late := e.lease.value.shorter(i, e.req.TTL); late > 0 && ballot.Vote.Outcome == wire.Granted {
 		ballot = &Ballot{Instance: ballot.Instance, Latency: ballot.Latency}
-		ballot.Vote.Err = fmt.Errorf("%w: an earlier extension, to %v, which may still arrive and shorten this one, to %v", ErrTimeout, late, e.req.TTL)
+		ballot.Vote.Err = fmt.Errorf("%w: an earlier extension, to %v, may still arrive and shorten this one, to %v", ErrTimeout, late, e.req.TTL)
 	}
 	e.votes[i] = ballot
 	e.tally.Count(ballot.Vote.Outcome)

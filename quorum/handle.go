@@ -162,7 +162,7 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 	//guard:handle-token-below  a lease isn't resumed with a token that isn't above the sender's
 	if lease.token <= h.Token && c.cfg.Lab.Fencing == On {
 		c.discard(lease)
-		return nil, fmt.Errorf("%w: the handle has the token %d, but the instances' counters have only come to %d: they have lost data, or another program wrote them", ErrConfig, h.Token, lease.token)
+		return nil, fmt.Errorf("%w: the handle has the token %d, but the instances' counters have only reached %d: they have lost data, or another program wrote them", ErrConfig, h.Token, lease.token)
 	}
 	lease.backdate(lived)
 	c.queues.acquired(lease, "", c.reader.Now().Mono)

@@ -241,7 +241,7 @@ func remarksOn(id wire.Identity, watched bool) []string {
 	var notes []string
 	switch {
 	case id.InProcess:
-		notes = append(notes, "it is inside this process: no other process sees these locks, and they end with it")
+		notes = append(notes, "it runs inside this process: no other process sees these locks, and they end with it")
 	case id.Persistence != "" && id.Persistence != "aof always":
 		note := fmt.Sprintf("persistence is %s: a restart may lose votes, and counters that tokens come from", id.Persistence)
 		if watched && id.Run() != "" {
@@ -255,7 +255,7 @@ func remarksOn(id wire.Identity, watched bool) []string {
 	if watched && id.Served < 0 && id.Run() != "" {
 		notes = append(notes, "no mark can be kept on it: a client that starts will not notice that its name led to another server a moment ago; allow its user the key of the mark (instance.MarkKey)")
 		if id.Promoted {
-			notes = append(notes, "it was promoted, or took up an older server's history: a client that starts waits for MaxTTL before it counts its votes")
+			notes = append(notes, "it was promoted, or resumed an older server's history: a client that starts waits for MaxTTL before it counts its votes")
 		}
 	}
 	for _, h := range id.Hidden {

@@ -107,7 +107,7 @@ func newWait(ctx context.Context, locks *quorum.Coordinator, keys []string) (*wa
 	}
 	switch n := len(keys); {
 	case n == 0:
-		return nil, fmt.Errorf("%w: no keys; name the resources, one of which the lease is for", quorum.ErrConfig)
+		return nil, fmt.Errorf("%w: no keys; name the resources; the lease will be for one of them", quorum.ErrConfig)
 	case n > Max:
 		return nil, fmt.Errorf("%w: %d keys, at most %d are allowed: each costs a round trip if it is taken; offer fewer", quorum.ErrConfig, n, Max)
 	}

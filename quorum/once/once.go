@@ -110,7 +110,7 @@ func New(locks *quorum.Coordinator, name string, cfg Config) (*Job, error) {
 	keep = (keep + 2*of.Lab.Drift.Of(keep) + time.Millisecond).Truncate(time.Millisecond)
 	j := &Job{name: name, window: cfg.Window, skew: cfg.Skew, keep: keep, locks: locks}
 	if _, err := j.view(make([]byte, signatureLength)); err != nil {
-		return nil, fmt.Errorf("once: Config.Note gets %d bytes more, by which a process knows its own keys: %w", 1+2*signatureLength, err)
+		return nil, fmt.Errorf("once: %d bytes are added to Config.Note, by which a process knows its own keys: %w", 1+2*signatureLength, err)
 	}
 	return j, nil
 }
@@ -241,7 +241,7 @@ func (j *Job) keepSlot(ctx context.Context, view *quorum.Coordinator, lease *quo
 	}
 	//guard:slot-needs-old-servers  a job is begun by the votes of a quorum that knows the slot, unless there can be none
 	if old < found.Quorum && young <= len(found.Votes)-found.Quorum {
-		return fmt.Errorf("%w: once: %q: %d of %d servers may have come up after the slot's time, and have forgotten that its job was begun; %d others voted, and %d are needed", quorum.ErrNoQuorum, j.name, young, len(found.Votes), old, found.Quorum)
+		return fmt.Errorf("%w: once: %q: %d of %d servers may have come up after the slot's time, and may have forgotten that its job was begun; %d others voted, and %d are needed", quorum.ErrNoQuorum, j.name, young, len(found.Votes), old, found.Quorum)
 	}
 	//guard:slot-kept-first  the keys of a slot stay before its job is begun
 	if err := lease.Keep(ctx, j.keep); err != nil {
@@ -271,7 +271,7 @@ func (j *Job) begun(view *quorum.Coordinator, found quorum.Inspection, slot time
 		case kept+lost >= found.Quorum:
 			return fmt.Errorf("%w (%q, by %q)", ErrDone, found.Key, h.Owner)
 		default:
-			err = fmt.Errorf("%w: once: %q: %q has had its keys stay on %d of %d servers, too few to begin the job; it deletes them when it can reach the servers, unless it has died", quorum.ErrTaken, found.Key, h.Owner, kept, len(found.Votes))
+			err = fmt.Errorf("%w: once: %q: %q has left its keys on %d of %d servers, too few to begin the job; it deletes them when it can reach the servers, unless it has died", quorum.ErrTaken, found.Key, h.Owner, kept, len(found.Votes))
 		}
 	}
 	return err
@@ -291,10 +291,10 @@ func (j *Job) inWindow(slot time.Time) error {
 	now := j.locks.Config().Lab.Clock.Now().Round(0)
 	// The keys' life counts from the slot's time.
 	if now.Before(slot) {
-		return fmt.Errorf("%w: %q at %s begins in %v, by this clock; wait, and see to the time service if processes disagree", ErrEarly, j.name, slot.Format(time.RFC3339Nano), slot.Sub(now))
+		return fmt.Errorf("%w: %q at %s begins in %v, by this machine's clock; wait, and check the time service if processes disagree", ErrEarly, j.name, slot.Format(time.RFC3339Nano), slot.Sub(now))
 	}
 	if late := now.Sub(slot); late >= j.window {
-		return fmt.Errorf("%w: %q at %s began %v ago, by this clock, and Window is %v; if jobs may begin that late, raise Window (redlockctl: -window), in one process after the other", ErrLate, j.name, slot.Format(time.RFC3339Nano), late, j.window)
+		return fmt.Errorf("%w: %q at %s began %v ago, by this machine's clock, and Window is %v; if jobs may begin that late, raise Window (redlockctl: -window), in one process after another", ErrLate, j.name, slot.Format(time.RFC3339Nano), late, j.window)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ var (
 
 	// ErrOtherRun: another server answered than the one that was asked, or another
 	// run of it, see RunError.
-	ErrOtherRun = errors.New("quorum: another server or another run of it answered")
+	ErrOtherRun = errors.New("quorum: another server, or another run of the same server, answered")
 
 	// ErrSetMismatch: clients disagree on the set of instances, see
 	// SetMismatchError.
@@ -76,7 +76,7 @@ type CounterError struct {
 }
 
 func (e *CounterError) Error() string {
-	text := fmt.Sprintf("%v: it would come to %d, which is %s ahead of the server's clock (%s), and %v is the most (half of MaxTTL)",
+	text := fmt.Sprintf("%v: it would reach %d, which is %s ahead of the server's clock (%s), and %v is the most (half of MaxTTL)",
 		ErrCounter, e.Token, longTime(e.ahead()), e.Clock.UTC().Format("2006-01-02 15:04:05"), e.Most)
 	if e.clockTooLate() {
 		text = fmt.Sprintf("%v: the server's clock is in the year %d, and tokens are microseconds that end in June 2255", ErrCounter, e.Clock.UTC().Year())
@@ -128,7 +128,7 @@ func (e *RunError) Error() string {
 		return fmt.Sprintf("%v: a %s answered; list masters only, and don't let a name lead to a replica", ErrOtherRun, e.Role)
 	}
 	if e.Asked.ReplID() == e.Found.ReplID() {
-		return fmt.Sprintf("%v: the mark on the server was left anew or is gone, so the server lost its data, or the name has led to another one meanwhile", ErrOtherRun)
+		return fmt.Sprintf("%v: the mark on the server is new or gone, so the server lost its data, or the name has led to another one meanwhile", ErrOtherRun)
 	}
 	return fmt.Sprintf("%v: the replication ID was %.8s and is %.8s, so the server was restarted or promoted, or the name leads to another one",
 		ErrOtherRun, e.Asked.orHidden(), e.Found.orHidden())

@@ -210,8 +210,8 @@ func TestCommandOfAnotherUser(t *testing.T) {
 	r := start("12", command)
 	require.NoError(t, r.cmd.Process.Signal(syscall.SIGTERM))
 	w.each("SET", "k", "something else")
-	ended := r.wait().expect(exitLost, `the command can't be sent the signal "terminated"`+why,
-		`the command works on, and soon without the lock on "k": it can't be ended`+why,
+	ended := r.wait().expect(exitLost, `can't send the command the signal "terminated"`+why,
+		`the command goes on, and soon without the lock on "k": it can't be ended`+why,
 		"the command worked on without the lock until it ended on its own")
 	assert.NotContains(t, ended.stderr, "ended by SIGKILL")
 	w.each("DEL", "k")

@@ -11,7 +11,7 @@
 // # Keys
 //
 //	invoice                    the lock: the holder's value, which expires with the lease
-//	{invoice}:redlock          the counter: microseconds since 1970 where it started, and one for each try
+//	{invoice}:redlock          the counter: it starts at the clock, in microseconds since 1970, and each try adds one
 //	{invoice}:redlock:waiters  the wait queue: the channels of the processes that wait, on one instance
 //	{redlock}:served:NAME      the mark: ID@EPOCH SET, see MarkKey
 //
@@ -36,8 +36,8 @@
 // # Connections
 //
 // go-redis makes each connection and speaks on it. The instance keeps it as a link, outside of
-// go-redis's pool (link.go), and sends on it what many goroutines want together (pipe.go). Links
-// are made in the background, however long the requests wait.
+// go-redis's pool (link.go), and sends the requests of many goroutines on it together (pipe.go).
+// Links are made in the background, and a dial may take longer than the requests wait.
 //
 // A connection stays with its server even after the address has moved to another server. So no
 // link is used for longer than twice redis.Options.ConnMaxLifetime, which is at most 30 s. Open

@@ -151,7 +151,7 @@ func checkOptions(client *redis.Client) error {
 		{opt.WriteTimeout <= 0, OptionError{"WriteTimeout", "off", "a positive duration",
 			"the client would wait forever for a server that reads nothing, with -2 even beyond the context's deadline"}},
 		{opt.ConnMaxLifetime <= 0 || opt.ConnMaxLifetime > maxLifetime, OptionError{"ConnMaxLifetime", lifetime, "up to " + maxLifetime.String(),
-			"when the address leads to another server, as a service's does after a switch, open connections would still lead to the old one, and nothing would tell"}},
+			"when the address leads to another server, as a service's does after a switch, open connections would still lead to the old one, and nothing would show it"}},
 	} {
 		if check.bad {
 			return &check.OptionError

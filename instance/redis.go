@@ -99,7 +99,8 @@ func (r *Redis) renewAfter() time.Duration { return r.lifetime() / 2 }
 
 func (r *Redis) dialTimeout() time.Duration { return dialTimeout(r.client.Options()) }
 
-// Key is where a key is on the server: on a Cluster all keys are in one slot, see Open.
+// Key returns what a key is called on the server: on a Cluster all keys are in one slot, see
+// Open.
 func (r *Redis) Key(key string) string { return r.prefix + key }
 
 // Client returns the go-redis client, for the caller's own commands.

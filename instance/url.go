@@ -147,7 +147,7 @@ func parseURL(rawURL string) (*redis.Options, *deployment, error) {
 	case u.Scheme == "memory":
 		return bad("memory:// is a server inside the process that opens it with redlock.Open: there is nothing to connect to, and no other process or command sees its locks")
 	case u.Scheme != "redis" && u.Scheme != "rediss" && u.Scheme != "unix":
-		return bad("its scheme is unknown, use redis://, rediss:// (TLS) or unix://")
+		return bad("its scheme is unknown; use redis://, rediss:// (TLS) or unix://")
 	case strings.Contains(rawURL, "#"):
 		return bad("it has a #; write one in the password as %%23")
 	case u.Opaque != "":
@@ -169,7 +169,7 @@ func parseURL(rawURL string) (*redis.Options, *deployment, error) {
 	case port != "" && !isPort(port):
 		return bad("its port must be 1 to 65535")
 	case strings.ContainsAny(host, noHost):
-		return bad("its host has a character that no host has; list one server per URL, or the other addresses of one deployment as addr=host:port")
+		return bad("its host has a character that no host name can have; list one server per URL, or the other addresses of one deployment as addr=host:port")
 	case hasColon(host):
 		return bad("its host has a colon; if a password stands before it, write an @ between password and host, as in redis://user:password@host:6379")
 	}
@@ -188,9 +188,9 @@ func parseURL(rawURL string) (*redis.Options, *deployment, error) {
 		p, known := parameters[name]
 		switch {
 		case !known:
-			return bad("a parameter is unknown; there are db, client_name, dial_timeout, read_timeout, write_timeout, pool_size and skip_verify, and for deployments addr, master_name, username, password and cluster (write a ? in the password as %%3F)")
+			return bad("a parameter is unknown; the known ones are db, client_name, dial_timeout, read_timeout, write_timeout, pool_size and skip_verify, and for deployments addr, master_name, username, password and cluster (write a ? in the password as %%3F)")
 		case p.valid == nil:
-			return bad("parameter %s is not taken: %s", name, p.want)
+			return bad("parameter %s is not accepted: %s", name, p.want)
 		case len(values) > 1:
 			return bad("parameter %s is given twice", name)
 		case name == "db" && !unix && db != "":

@@ -170,11 +170,11 @@ type Lab struct {
 	// taken: more than 0. Default: half of MaxTTL, but 50 ms to 10 s.
 	ClockEvery time.Duration
 
-	// Notifications has a release notify the processes that wait for the lock, on instances
-	// that can do that (a Notifier), so that they need not poll. Processes are notified one
-	// at a time, in the order of arrival. While a process waits, and for some seconds after,
-	// it keeps one more connection to the instance that notifies it. Off makes waiters poll,
-	// as they do if an instance cannot notify (Hooks.CannotNotify reports it).
+	// Notifications makes a release notify the processes that wait for the lock, on instances
+	// that can do that (a Notifier), so that they need not poll. Processes are notified one at a
+	// time, in the order of arrival. While a process waits, and for some seconds after, it keeps
+	// one more connection to the instance that notifies it. Off makes waiters poll, as they do if
+	// an instance cannot notify (Hooks.CannotNotify reports it).
 	//
 	// A process that polls steps back after its turns, so that no other process waits
 	// forever. Acquire then waits before it asks again for the lock that this process has

@@ -272,7 +272,7 @@ func remarksOnAll(all []InstanceReport, ahead time.Duration) []string {
 	if n := len(all); n%2 == 0 {
 		notes = append(notes, fmt.Sprintf("%d instances survive no more failures than %d do, and need one more grant", n, n-1))
 	} else if n == 1 && !all[0].Identity.InProcess {
-		note := "one instance has no redundancy: its failure is the lock's"
+		note := "one instance has no redundancy: if it fails, so does the lock"
 		if all[0].Identity.Deployment != "" {
 			note = "one deployment has no majority beside it: after each failover nobody gets a lock for MaxTTL"
 		}
@@ -290,6 +290,6 @@ func remarksOnAll(all []InstanceReport, ahead time.Duration) []string {
 	if apart <= ahead {
 		return notes
 	}
-	return append(notes, fmt.Sprintf("the clock of %s is at least %v ahead of that of %s, more than half of MaxTTL (%v): a counter that starts from the one is refused by the other (ErrUnsettled), and after both lost their counters tokens could fall; set the clocks, with the servers stopped, and keep them by a time service",
+	return append(notes, fmt.Sprintf("the clock of %s is at least %v ahead of that of %s, more than half of MaxTTL (%v): a counter that starts from the clock ahead is refused by the server behind (ErrUnsettled), and if both lose their counters, tokens could fall; stop the servers, set their clocks, and run a time service",
 		first.Name, apart.Round(time.Millisecond), last.Name, ahead))
 }

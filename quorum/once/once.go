@@ -46,8 +46,8 @@ const (
 	MaxSkew   = time.Hour
 )
 
-// Config sets up a Job. The zero Config is ready to use. Processes may have different ones, as they
-// have while a new one is rolled out.
+// Config sets up a Job. The zero Config is ready to use. Processes may have different Configs, as
+// they do while a new one is rolled out.
 type Config struct {
 	// Window is how late after its slot's time a job may be begun, by the clock of the process: 1
 	// ms to MaxWindow. A process that comes later gets ErrLate. The window bounds only the

@@ -66,7 +66,7 @@ type request struct {
 
 // Entry is a request that the server has executed, or answered with an error.
 type Entry struct {
-	// At is when, by the clock that was given to NewServer.
+	// At is when that happened, by the clock that was given to NewServer.
 	At time.Time
 	// Request and Vote are what was asked and answered, whether or not the
 	// answer arrived.

@@ -128,9 +128,9 @@ func (e *RunError) Error() string {
 		return fmt.Sprintf("%v: a %s answered; list masters only, and don't let a name lead to a replica", ErrOtherRun, e.Role)
 	}
 	if e.Asked.ReplID() == e.Found.ReplID() {
-		return fmt.Sprintf("%v: the mark on the server is new or gone, so the server lost its data, or the name has led to another one meanwhile", ErrOtherRun)
+		return fmt.Sprintf("%v: the mark on the server is new or gone, so the server lost its data, or the name has led to another server meanwhile", ErrOtherRun)
 	}
-	return fmt.Sprintf("%v: the replication ID was %.8s and is %.8s, so the server was restarted or promoted, or the name leads to another one",
+	return fmt.Sprintf("%v: the replication ID was %.8s and is %.8s, so the server was restarted or promoted, or the name leads to another server",
 		ErrOtherRun, e.Asked.orHidden(), e.Found.orHidden())
 }
 

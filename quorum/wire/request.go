@@ -179,8 +179,8 @@ type Waiter struct {
 
 // Fence is what a Request says about the keys' counters, from which fencing tokens come.
 type Fence struct {
-	// On asks Acquire, Restore, Pass and Look to use the counter. Without it Acquire sends nothing but
-	// the SET NX PX of the Redis document, and what vouches for it.
+	// On asks Acquire, Restore, Pass and Look to use the counter. Without it, Acquire sends only
+	// the SET NX PX of the Redis document, and what vouches for the grant.
 	On bool
 
 	// Token is what Raise, Restore and Pass lift the counter to. For Acquire it is the token at
@@ -254,9 +254,9 @@ type Vote struct {
 	// the present value of the counter. 0 otherwise.
 	Token fencing.Token
 
-	// Low says that a counter isn't at Token yet (Acquire with a Fence, granted): it is new or may be an
-	// older copy and isn't above the server's clock, or it is one of several and another one is
-	// higher. The instance counts for a token only after a Raise.
+	// Low says that a counter isn't at Token yet (Acquire with a Fence, granted): it is new, or
+	// may be an older copy, and isn't above the server's clock; or the request is about several
+	// keys, and another counter is higher. The instance counts for a token only after a Raise.
 	Low bool
 
 	// Remaining is how long the key in the way still lives (Acquire and Look,

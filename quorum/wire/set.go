@@ -15,7 +15,7 @@ import (
 // long: a client with a shorter MaxTTL would end that before the other clients' leases have
 // expired.
 //
-// The operator gives Name and Version, the others follow from the configuration.
+// The operator gives Name and Version. The other fields follow from the configuration.
 type Set struct {
 	// Name names the set: up to 64 characters of A-Z a-z 0-9 . _ -
 	// May be empty.

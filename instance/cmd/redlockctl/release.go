@@ -76,7 +76,7 @@ func (o *options) choose(found quorum.Inspection) (holder quorum.Holder, err err
 	case i < 0:
 		return holder, refused("no server has a value that begins with %q; another holder has the lock now", o.value[:shortValue])
 	case !lockValue.MatchString(found.Holders[i].Value):
-		return holder, refused("the value is none that a lock has, so something else uses the key; choose another name for the lock, or delete that key with redis-cli")
+		return holder, refused("the value is not a lock's value, so something else uses the key; choose another name for the lock, or delete that key with redis-cli")
 	}
 	return found.Holders[i], nil
 }

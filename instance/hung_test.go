@@ -93,22 +93,18 @@ func TestHungServerCostsLittle(t *testing.T) {
 
 // TestLateAnswerKeepsTheConnection: an answer after its calls have timed out is useless, but no reason to dial.
 func TestLateAnswerKeepsTheConnection(t *testing.T) {
-	r, g := gated(t)
-	works(t, r)
-	s := r.Client().Options().Addr
-	_, err := redisproc.AskAt(s, "CLIENT", "PAUSE", "60000")
-	require.NoError(t, err)
+	f := startHeld(t, grants)
+	r := open1(t, redis.Options{Addr: f.addr, ConnMaxLifetime: maxLifetime}, Config{})
+	require.NoError(t, r.Connect(within(t)))
 	vote := make(votes, 1)
 	late := pending(t, r, acquire("k", value()), vote)
 	underWay(t, r, 1)
 	late()
 	require.False(t, failed(t, <-vote, context.DeadlineExceeded).Unsent)
-	_, err = redisproc.AskAt(s, "CLIENT", "UNPAUSE")
-	if err != nil {
-		t.Skip("CLIENT UNPAUSE only from Redis 6.2 on")
-	}
+	f.release()
+	only(t, r)
 	works(t, r)
-	require.Equal(t, 1, g.count())
+	require.Equal(t, 1, f.connections())
 }
 
 // TestStandstill: while this process stands still, as a container does that has used up its share of the

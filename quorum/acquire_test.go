@@ -145,12 +145,10 @@ func TestExpiryOfTheHolderIsAwaited(t *testing.T) {
 		f.occupy("k", 700*ms, 0, 1, 2)
 		f.occupy("k", time.Hour, 3, 4)
 		f.lag(ms, 3, 4) // the first three refusals decide
-		lease, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
+		lease := f.await("k")
 		assert.LessOrEqual(f.t, f.elapsed(), 702*ms)
 		assert.GreaterOrEqual(f.t, f.elapsed(), 700*ms)
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	}, func(cfg *quorum.Config) {
 		cfg.Lab.BackoffMin, cfg.Lab.BackoffMax, cfg.Lab.Random = time.Hour, time.Hour, &dice{number: uint64(50 * time.Minute)}
 	})
@@ -162,16 +160,14 @@ func TestLocalWaitersAskNobodyWhileTheLeaseIsHeld(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
 		held := f.acquire("k")
-		lease, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
+		lease := f.await("k")
 		assert.InDelta(f.t, 10*time.Second, f.elapsed(), float64(2*ms))
 		require.ErrorIs(f.t, held.Err(), quorum.ErrExpired)
 		synctest.Wait()
 		rounds := f.rounds("k")
 		require.LessOrEqual(f.t, len(rounds), 12)
 		assert.GreaterOrEqual(f.t, rounds[1].at, 9898*ms, "not before the holder had lost it")
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 
@@ -214,8 +210,7 @@ func TestCloseWhileWaiting(t *testing.T) {
 		assert.Equal(f.t, at, time.Now())
 		_, err := f.Acquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrClosed)
-		_, err = f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrClosed)
+		f.tryFails("k", quorum.ErrClosed)
 		require.NoError(f.t, lease.Release(f.ctx), "a held lease can still be released")
 		f.requireNothingLeft()
 	})

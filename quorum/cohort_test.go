@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/quorum"
-	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -36,8 +35,7 @@ func TestGoroutinesTakeTurns(t *testing.T) {
 			playNotifying(t, 5, func(f *fixture) {
 				f.warm()
 				f.travel(ms)
-				first, err := f.other().TryAcquire(f.ctx, "k")
-				require.NoError(t, err)
+				first := f.acquireBy(f.other(), "k")
 				const n = 8
 				var group sync.WaitGroup
 				var order []int // guarded by the lock
@@ -73,47 +71,6 @@ func TestGoroutinesTakeTurns(t *testing.T) {
 	}
 }
 
-// The next holder after the turns of a process has a larger token than all of them, whatever became of its
-// leases. That includes a holder that was refused, or lost its counters, in between.
-func TestTokensOfTurnsAreBelowTheNext(t *testing.T) {
-	for name, then := range map[string]func(f *fixture){
-		"released": func(*fixture) {},
-		"two lost": func(f *fixture) {
-			f.each(func(s *quorumtest.Server) { s.Restart(false) }, 0, 3)
-			f.vouch(0)
-			f.vouch(3)
-		},
-		"two behind": func(f *fixture) { f.each(func(s *quorumtest.Server) { s.PutCounter("k", 1) }, 1, 2) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			playNotifying(t, 5, func(f *fixture) {
-				f.warm()
-				f.lag(ms)
-				var group sync.WaitGroup
-				var last atomic.Uint64
-				for range 4 {
-					group.Go(func() {
-						lease, err := f.Acquire(f.ctx, "k")
-						if assert.NoError(t, err) {
-							assert.Greater(t, uint64(lease.Token()), last.Swap(uint64(lease.Token())))
-							assert.NoError(t, lease.Release(f.ctx))
-						}
-					})
-				}
-				group.Wait()
-				f.requireNothingLeft()
-				other := f.other()
-				then(f)
-				lease, err := other.Acquire(f.ctx, "k")
-				require.NoError(f.t, err)
-				assert.Greater(f.t, uint64(lease.Token()), last.Load())
-				require.NoError(f.t, lease.Release(f.ctx))
-				f.requireNothingLeft()
-			}, func(cfg *quorum.Config) { cfg.TTL = 10 * time.Minute })
-		})
-	}
-}
-
 // Another process waits for at most as many turns as there are waiters here.
 func TestCohortsLetOthersIn(t *testing.T) {
 	playNotifying(t, 5, func(f *fixture) {
@@ -140,8 +97,7 @@ func TestCohortsLetOthersIn(t *testing.T) {
 		time.Sleep(500 * ms)
 		for range 4 {
 			before := turns.Load()
-			lease, err := other.Acquire(f.ctx, "k")
-			require.NoError(f.t, err)
+			lease := f.awaitBy(other, "k")
 			assert.LessOrEqual(f.t, turns.Load()-before, int64(4))
 			require.NoError(f.t, lease.Release(f.ctx))
 		}
@@ -161,8 +117,7 @@ func TestCancelledWaiterPassesTheLockOn(t *testing.T) {
 			playNotifying(t, 3, func(f *fixture) {
 				f.warm()
 				f.travel(ms)
-				holder, err := f.other().TryAcquire(f.ctx, "k")
-				require.NoError(t, err)
+				holder := f.acquireBy(f.other(), "k")
 				var ctx context.Context
 				ctx, cancel = context.WithCancel(f.ctx)
 				defer cancel()

@@ -127,8 +127,7 @@ func TestConfigDefaultInstanceTimeout(t *testing.T) {
 		play(t, 1, func(f *fixture) {
 			f.hang()
 			began := time.Now()
-			_, err := f.TryAcquire(f.ctx, "k")
-			require.ErrorIs(f.t, err, wire.ErrTimeout)
+			f.tryFails("k", wire.ErrTimeout)
 			assert.Equal(f.t, want, time.Since(began), "TTL %v", ttl)
 			f.resume()
 			f.requireNothingLeft()
@@ -169,8 +168,7 @@ func TestNewWithEvenN(t *testing.T) {
 		f.kill(0)
 		require.NoError(f.t, f.acquire("k").Release(f.ctx))
 		f.kill(1)
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		f.tryFails("k", quorum.ErrNoQuorum)
 		f.requireNothingLeft()
 	})
 }
@@ -222,11 +220,9 @@ func TestWithTerms(t *testing.T) {
 		require.NoError(f.t, err)
 		assert.Equal(f.t, quorum.Terms{TTL: time.Minute, MaxTries: 7, MaxLife: time.Hour, KeepAlive: true}, view.Terms(), "the rest is the same")
 		assert.Equal(f.t, quorum.Terms{TTL: 20 * time.Second, MaxTries: 7, MaxLife: time.Hour, KeepAlive: true}, f.Terms(), "the original is as it was")
-		lease, err := view.TryAcquire(f.ctx, "k")
-		require.NoError(f.t, err)
+		lease := f.acquireBy(view, "k")
 		assert.Equal(f.t, time.Minute-600*ms-2*ms, lease.Validity())
-		_, err = f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrTaken)
+		f.tryFails("k", quorum.ErrTaken)
 
 		// A view behaves like the original.
 		plain, err := view.WithTerms(func(t *quorum.Terms) { t.KeepAlive, t.MinValidity = false, time.Second })
@@ -240,8 +236,7 @@ func TestWithTerms(t *testing.T) {
 			_, err := f.WithTerms(func(t *quorum.Terms) { *t = terms })
 			assert.ErrorIs(f.t, err, quorum.ErrConfig, name)
 		}
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 
 		// The view is closed with the original.
 		require.NoError(f.t, f.Close(f.ctx))
@@ -323,10 +318,8 @@ func TestClientsAgreeOnMaxTTL(t *testing.T) {
 
 		// A higher version takes over, and then the servers refuse the others.
 		next := f.other(func(cfg *quorum.Config) { cfg.MaxTTL, cfg.Set.Version = time.Minute, 1 })
-		lease, err = next.TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
+		lease = f.acquireBy(next, "k")
 		require.NoError(t, lease.Release(f.ctx))
-		_, err = f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrSetMismatch)
+		f.tryFails("k", quorum.ErrSetMismatch)
 	})
 }

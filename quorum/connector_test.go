@@ -147,13 +147,11 @@ func TestALeaseOutlivesItsSetOverNewConnections(t *testing.T) {
 			far, instances = append(far, c), append(instances, c)
 		}
 		c := f.newCoordinatorOn(f.cfg, instances)
-		lease, err := c.Acquire(f.ctx, "held")
-		require.NoError(t, err)
+		lease := f.awaitBy(c, "held")
 		next, err := f.other(func(cfg *quorum.Config) { cfg.Set.Version = 2 }).TryAcquire(f.ctx, "k")
 		require.NoError(t, err)
 		require.NoError(t, next.Release(f.ctx))
-		_, err = c.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrSetMismatch)
+		f.tryFailsBy(c, "k", quorum.ErrSetMismatch)
 		for _, connected := range []bool{true, false} {
 			for _, s := range far {
 				s.connected.Store(connected)

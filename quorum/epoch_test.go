@@ -96,8 +96,7 @@ func TestEvidenceIsAsYoungAsTheLastGrant(t *testing.T) {
 		pb.to.Store(s2)
 		for _, c := range []*quorum.Coordinator{a, b} { // and use S2
 			_, _ = c.TryAcquire(f.ctx, "other")
-			l, err := c.Acquire(f.ctx, "other")
-			require.NoError(t, err)
+			l := f.awaitBy(c, "other")
 			require.NoError(t, l.Release(f.ctx))
 		}
 		time.Sleep(2 * time.Minute)
@@ -120,16 +119,12 @@ func TestEvidenceIsAsYoungAsTheLastGrant(t *testing.T) {
 		began := time.Now()
 		// and back to S2
 		time.Sleep(9500 * ms)
-		held, err := a.TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
+		held := f.acquireBy(a, "k")
 		pa.to.Store(s1) // and to S1
-		_, err = a.TryAcquire(f.ctx, "other")
-		require.ErrorIs(t, err, wire.ErrOtherRun)
-		_, err = a.TryAcquire(f.ctx, "other")
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		f.tryFailsBy(a, "other", wire.ErrOtherRun)
+		f.tryFailsBy(a, "other", quorum.ErrQuarantined)
 		c := f.newCoordinatorOn(f.cfg, []wire.Instance{pc})
-		second, err := c.Acquire(f.ctx, "k")
-		require.NoError(t, err)
+		second := f.awaitBy(c, "k")
 		assert.Zero(t, held.Validity(), "two leases at once, %v after the mark; tokens %v and %v", time.Since(began), held.Token(), second.Token())
 	})
 }
@@ -144,22 +139,18 @@ func TestTokensRiseWhereANameComesBack(t *testing.T) {
 		time.Sleep(time.Minute)
 		pa, pc := newPath(s1), newPath(s1)
 		a := f.newCoordinatorOn(f.cfg, []wire.Instance{pa})
-		l, err := a.TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
+		l := f.acquireBy(a, "k")
 		require.NoError(t, l.Release(f.ctx))
 		time.Sleep(time.Minute)
 		pa.to.Store(s2)
 		_, _ = a.TryAcquire(f.ctx, "k")
-		l, err = a.Acquire(f.ctx, "k")
-		require.NoError(t, err)
+		l = f.awaitBy(a, "k")
 		require.NoError(t, l.Release(f.ctx))
 		time.Sleep(time.Minute)
-		held, err := a.TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
+		held := f.acquireBy(a, "k")
 		pa.to.Store(s1)
 		_, _ = a.TryAcquire(f.ctx, "other")
-		_, err = a.TryAcquire(f.ctx, "other")
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		f.tryFailsBy(a, "other", quorum.ErrQuarantined)
 		second, err := f.newCoordinatorOn(f.cfg, []wire.Instance{pc}).Acquire(f.ctx, "k")
 		require.NoError(t, err)
 		assert.Zero(t, held.Validity(), "two leases at once")
@@ -179,8 +170,7 @@ func TestASuspendedClientLeavesNoMarkAnew(t *testing.T) {
 		z := f.newCoordinatorOn(cfg, insts)
 		_, err := z.Verify(f.ctx)
 		require.NoError(t, err)
-		l, err := z.TryAcquire(f.ctx, "z")
-		require.NoError(t, err)
+		l := f.acquireBy(z, "z")
 		require.NoError(t, l.Release(f.ctx))
 		require.NoError(t, f.acquire("k").Release(f.ctx))
 		time.Sleep(time.Second)
@@ -262,11 +252,136 @@ func TestClientThatWasCutOff(t *testing.T) {
 				time.Sleep(away)
 				forAll(all, func(p *path) { p.cut.Store(false) })
 				began := time.Now()
-				lease, err := r.Acquire(f.ctx, "k")
-				require.NoError(t, err)
+				lease := f.awaitBy(r, "k")
 				assert.InDelta(t, max(0, maxTTL-away), time.Since(began), float64(600*ms))
 				require.NoError(t, lease.Release(f.ctx))
 			})
 		})
 	}
+}
+
+// readonly is a path whose server briefly can't keep a mark (OOM, MISCONF, NOREPLICAS):
+// instance.probe.mark then returns Served 0 and no epoch.
+type readonly struct {
+	*path
+	on atomic.Bool
+}
+
+func (p *readonly) Probe(ctx context.Context, before wire.Known) (wire.Identity, error) {
+	if !p.on.Load() {
+		return p.path.Probe(ctx, before)
+	}
+	s := p.to.Load()
+	s.SetIdentity(func(id *wire.Identity) { id.Served = -1 })
+	id, err := p.path.Probe(ctx, before)
+	s.SetIdentity(nil)
+	id.Served = 0
+	return id, err
+}
+
+// A client without an epoch asks for one again, also without the clock monitor.
+func TestAnEpochIsAskedForWithoutTheMonitor(t *testing.T) {
+	for name, monitor := range map[string]quorum.Switch{"control: on": quorum.On, "off": quorum.Off} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, 1, func(cfg *quorum.Config) { cfg.Lab.ClockMonitor = monitor })
+				s := f.servers[0]
+				s.SetIdentity(nil)
+				time.Sleep(5 * time.Minute)
+				ro := &readonly{path: newPath(s)}
+				ro.on.Store(true)
+				z := f.newCoordinatorOn(f.cfg, []wire.Instance{ro})
+				_, err := z.Verify(f.ctx)
+				require.ErrorIs(t, err, quorum.ErrQuarantined)
+				ro.on.Store(false)
+				for range 24 * 60 { // a day, in use all the time
+					time.Sleep(time.Minute)
+					l := f.awaitBy(z, "z")
+					_ = l.Release(f.ctx)
+				}
+				held := f.acquire("k")
+				s.FlushAll()
+				second, err := z.TryAcquire(f.ctx, "k")
+				if err == nil {
+					assert.Zero(t, held.Validity(), "two leases at once: %v %v", held.Token(), second.Token())
+				}
+			})
+		})
+	}
+}
+
+// A client that gets its first epoch waits until the mark is as old as a quarantine.
+func TestTheFirstEpochOfARunningClient(t *testing.T) {
+	for name, ro := range map[string]bool{"control": false, "S1 couldn't write when it started": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, 1, func(cfg *quorum.Config) { cfg.MaxTTL, cfg.TTL = 30*time.Second, 30*time.Second })
+				s2 := f.servers[0] // F's, all along
+				s2.SetIdentity(nil)
+				s1 := quorumtest.NewServer("A", nil)
+				s1.Restart(false) // no mark
+				time.Sleep(5 * time.Minute)
+				require.NoError(t, f.acquire("k").Release(f.ctx))
+				pf := newPath(s2)
+				a := f.newCoordinatorOn(f.cfg, []wire.Instance{pf})
+				require.NoError(t, twice(f, a, "other"))
+				d := &readonly{path: newPath(s1)}
+				d.on.Store(ro)
+				D := f.newCoordinatorOn(f.cfg, []wire.Instance{d})
+				_, err := D.Verify(f.ctx)
+				require.ErrorIs(t, err, quorum.ErrQuarantined)
+				d.on.Store(false)
+				time.Sleep(9500 * ms)
+				held, err := a.TryAcquire(f.ctx, "k") // until 39.5
+				require.NoError(t, err)
+				pf.to.Store(s1)
+				_, _ = a.TryAcquire(f.ctx, "other")
+				f.tryFailsBy(a, "other", quorum.ErrQuarantined)
+				second := f.awaitBy(D, "k")
+				assert.Zero(t, held.Validity(), "two leases at once: %v %v", held.Token(), second.Token())
+			})
+		})
+	}
+}
+
+// A name leads to another server for a moment, in which one client marks that server, and back. There a
+// client is refused a lock that another one has got since. When the name moves again, the mark is older
+// than that lease, and its age must not count.
+func TestARefusalShowsThatTheServerWasSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 1, func(cfg *quorum.Config) {
+			cfg.MaxTTL, cfg.TTL, cfg.Lab.ClockMonitor = 30*time.Second, 30*time.Second, quorum.Off
+		})
+		f.servers[0].SetIdentity(nil)
+		second := quorumtest.NewServer("A", nil)
+		second.Restart(false) // it has no mark
+		time.Sleep(5 * time.Minute)
+		var paths []*path
+		var clients []*quorum.Coordinator
+		for range 3 {
+			p := newPath(f.servers[0])
+			c := f.newCoordinatorOn(f.cfg, []wire.Instance{p})
+			lease := f.acquireBy(c, "k")
+			require.NoError(t, lease.Release(f.ctx))
+			paths, clients = append(paths, p), append(clients, c)
+		}
+		time.Sleep(time.Minute)
+
+		paths[2].to.Store(second)
+		_, err := clients[2].TryAcquire(f.ctx, "other")
+		require.Error(t, err, "a new server doesn't vote")
+		paths[2].to.Store(f.servers[0])
+		time.Sleep(15 * time.Second)
+		lease, err := clients[1].TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		_, err = clients[0].TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrTaken)
+
+		paths[0].to.Store(second)
+		for lease.Validity() > 0 {
+			_, err := clients[0].TryAcquire(f.ctx, "k")
+			require.Error(t, err, "the lease has %v left", lease.Validity())
+			time.Sleep(500 * ms)
+		}
+	})
 }

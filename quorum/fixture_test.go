@@ -199,9 +199,49 @@ const strangers = "another client's"
 // acquire takes the lock, which must be free.
 func (f *fixture) acquire(key string) *quorum.Lease {
 	f.t.Helper()
-	lease, err := f.TryAcquire(f.ctx, key)
+	return f.acquireBy(f.Coordinator, key)
+}
+
+// acquireBy has a client take a lease on all of the keys, which must be free.
+func (f *fixture) acquireBy(c *quorum.Coordinator, keys ...string) *quorum.Lease {
+	f.t.Helper()
+	lease, err := c.TryAcquireAll(f.ctx, keys...)
 	require.NoError(f.t, err)
 	return lease
+}
+
+// await waits until it has the lock.
+func (f *fixture) await(key string) *quorum.Lease {
+	f.t.Helper()
+	return f.awaitBy(f.Coordinator, key)
+}
+
+// awaitBy has a client wait until it has the lock.
+func (f *fixture) awaitBy(c *quorum.Coordinator, key string) *quorum.Lease {
+	f.t.Helper()
+	lease, err := c.Acquire(f.ctx, key)
+	require.NoError(f.t, err)
+	return lease
+}
+
+// tryFails tries to take the lock, which must fail with this error.
+func (f *fixture) tryFails(key string, want error, says ...any) {
+	f.t.Helper()
+	f.tryFailsBy(f.Coordinator, key, want, says...)
+}
+
+// tryFailsBy has a client try to take the lock, which must fail with this error.
+func (f *fixture) tryFailsBy(c *quorum.Coordinator, key string, want error, says ...any) {
+	f.t.Helper()
+	_, err := c.TryAcquire(f.ctx, key)
+	require.ErrorIs(f.t, err, want, says...)
+}
+
+// giveBack releases a lease that is held, of which nothing may be left then.
+func (f *fixture) giveBack(lease *quorum.Lease) {
+	f.t.Helper()
+	require.NoError(f.t, lease.Release(f.ctx))
+	f.requireNothingLeft()
 }
 
 // elapsed is the virtual time since the fixture was made.

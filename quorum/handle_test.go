@@ -210,83 +210,6 @@ func TestHandleOfAnyKey(t *testing.T) {
 	})
 }
 
-// The sender's lease ends at once, and each of its methods says why.
-func TestHandingOffEndsTheLease(t *testing.T) {
-	var reported []error
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		lease.KeepAlive()
-		ctx := lease.Context()
-		within := lease.Within(f.ctx)
-		f.handOff(lease)
-		for _, over := range []context.Context{ctx, within} {
-			require.Error(t, over.Err())
-			require.ErrorIs(t, context.Cause(over), quorum.ErrHandedOff)
-		}
-		assert.Zero(t, lease.Validity())
-		require.ErrorIs(t, lease.Err(), quorum.ErrHandedOff)
-		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrHandedOff)
-		require.ErrorIs(t, lease.Release(f.ctx), quorum.ErrHandedOff)
-		_, err := lease.HandOff(f.ctx)
-		require.ErrorIs(t, err, quorum.ErrHandedOff)
-		require.Len(t, reported, 1)
-		require.ErrorIs(t, reported[0], quorum.ErrHandedOff)
-		// Nothing extends it, and nothing deletes it.
-		require.NoError(t, f.Settle(f.ctx))
-		assert.Len(t, f.left(), 5)
-		time.Sleep(10 * time.Second)
-		assert.Empty(t, f.left())
-		for i := range f.servers {
-			assert.NotContains(t, f.ops(i), wire.Extend)
-			assert.NotContains(t, f.ops(i), wire.Release)
-		}
-	}, func(c *quorum.Config) {
-		c.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) { reported = append(reported, e.Err) }
-		c.Hooks.Lost = func(e quorum.LeaseEvent) { t.Error("it isn't lost", e) }
-	})
-}
-
-func TestWhatIsOverIsNotHandedOff(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		released := f.acquire("k")
-		require.NoError(t, released.Release(f.ctx))
-		_, err := released.HandOff(f.ctx)
-		require.ErrorIs(t, err, quorum.ErrReleased)
-		expired := f.acquire("k")
-		time.Sleep(10 * time.Second)
-		_, err = expired.HandOff(f.ctx)
-		require.ErrorIs(t, err, quorum.ErrExpired)
-		lease := f.acquire("k")
-		require.NoError(t, f.Close(f.ctx))
-		_ = lease.Context() // which ends with the Coordinator
-		synctest.Wait()
-		_, err = lease.HandOff(f.ctx)
-		require.ErrorIs(t, err, quorum.ErrClosed)
-	})
-}
-
-// HandOff waits for an extension in progress. If the caller stops waiting, it keeps the lease.
-func TestHandingOffWaitsForAnExtension(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		lease := f.acquire("k")
-		synctest.Wait()
-		f.slow(20*ms, 20*ms)
-		extended := make(chan error, 1)
-		go func() { extended <- lease.Extend(f.ctx) }()
-		synctest.Wait()
-		ctx, cancel := context.WithTimeout(f.ctx, 10*ms)
-		defer cancel()
-		_, err := lease.HandOff(ctx)
-		require.ErrorIs(t, err, quorum.ErrInterrupted)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.NoError(t, lease.Err())
-		at := f.elapsed()
-		f.handOff(lease)
-		assert.Equal(t, 30*ms, f.elapsed()-at)
-		require.NoError(t, <-extended)
-	})
-}
-
 // HandOff's promise if instances hang and the keeper is extending: it takes a few InstanceTimeouts,
 // or until the context ends. A lease with an undecided extension is still held.
 func TestHandingOffWaitsForTheKeeper(t *testing.T) {
@@ -357,8 +280,7 @@ func TestResumeInAnotherProcess(t *testing.T) {
 		time.Sleep(9 * time.Second)
 		require.NoError(t, resumed.Extend(f.ctx))
 		assert.Equal(t, fullValidity, resumed.Validity())
-		_, err = f.other().TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrTaken)
+		f.tryFailsBy(f.other(), "k", quorum.ErrTaken)
 		again := f.handOff(resumed)
 		third, err := f.Resume(f.ctx, again)
 		require.NoError(t, err)

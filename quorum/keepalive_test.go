@@ -218,7 +218,6 @@ func TestKeepAliveBesideTheFirstDone(t *testing.T) {
 		lease.Done()
 		time.Sleep(3 * fullValidity)
 		require.NoError(t, lease.Err())
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }

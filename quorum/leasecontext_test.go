@@ -23,6 +23,7 @@ func TestContextEndsExactlyAtTheDeadline(t *testing.T) {
 		require.NoError(t, context.Cause(ctx))
 		time.Sleep(time.Nanosecond)
 		<-ctx.Done()
+		<-lease.Done()
 		assert.Equal(t, fullValidity, f.elapsed())
 		assert.ErrorIs(t, ctx.Err(), context.Canceled)
 		assert.ErrorIs(t, context.Cause(ctx), quorum.ErrExpired)
@@ -113,7 +114,10 @@ func TestWithinEndsWithItsParent(t *testing.T) {
 func TestWithinALeaseThatIsOver(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
+		done := lease.Done()
 		require.NoError(t, lease.Release(f.ctx))
+		<-done
+		<-lease.Done()
 		for _, ctx := range []context.Context{lease.Within(f.ctx), lease.Context()} {
 			select {
 			case <-ctx.Done():
@@ -208,7 +212,6 @@ func TestContextsEndWhenTheCoordinatorIsClosed(t *testing.T) {
 		assert.ErrorIs(t, context.Cause(ctx), quorum.ErrClosed)
 		assert.ErrorIs(t, lease.Err(), quorum.ErrClosed)
 		assert.NotEmpty(t, f.left(), "its holder may still be at work: Close doesn't release")
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }

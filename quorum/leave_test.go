@@ -2,6 +2,7 @@ package quorum_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,48 +15,66 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// A lease that was left is over for its holder, and its keys last for the rest of the TTL.
-func TestLeave(t *testing.T) {
-	var told []quorum.LeaseEvent
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		lease.KeepAlive()
-		ctx := lease.Context()
-		time.Sleep(time.Second)
-		require.NoError(t, lease.Leave())
-		require.Error(t, ctx.Err())
-		require.ErrorIs(t, context.Cause(ctx), quorum.ErrReleased)
-		assert.Zero(t, lease.Validity())
-		require.ErrorIs(t, lease.Err(), quorum.ErrReleased)
-		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrReleased)
-		require.ErrorIs(t, lease.Leave(), quorum.ErrReleased)
-		require.ErrorIs(t, lease.Release(f.ctx), quorum.ErrReleased)
-		_, err := lease.HandOff(f.ctx)
-		require.ErrorIs(t, err, quorum.ErrReleased)
-		require.Len(t, told, 1)
-		require.NoError(t, told[0].Err)
-		require.True(t, told[0].Left)
+// A lease that was left or handed off is over for its holder, and each of its methods says why. Its keys last for the
+// rest of the TTL.
+func TestAbandoningEndsTheLease(t *testing.T) {
+	for want, abandon := range map[error]func(f *fixture, lease *quorum.Lease) error{
+		quorum.ErrReleased:  func(_ *fixture, lease *quorum.Lease) error { return lease.Leave() },
+		quorum.ErrHandedOff: func(f *fixture, lease *quorum.Lease) error { _, err := lease.HandOff(f.ctx); return err },
+	} {
+		t.Run(want.Error(), func(t *testing.T) {
+			var told []quorum.LeaseEvent
+			play(t, 5, func(f *fixture) {
+				lease := f.acquire("k")
+				lease.KeepAlive()
+				ctx, within := lease.Context(), lease.Within(f.ctx)
+				time.Sleep(time.Second)
+				require.NoError(f.t, abandon(f, lease))
+				for _, over := range []context.Context{ctx, within} {
+					require.Error(f.t, over.Err())
+					require.ErrorIs(f.t, context.Cause(over), want)
+				}
+				assert.Zero(f.t, lease.Validity())
+				require.ErrorIs(f.t, lease.Extend(f.ctx), want)
+				requireOver(f, lease, want)
+				require.Len(f.t, told, 1)
+				require.Equal(f.t, want == quorum.ErrReleased, told[0].Left && told[0].Err == nil)
+				require.Equal(f.t, want == quorum.ErrHandedOff, errors.Is(told[0].Err, want))
 
-		_, err = f.other().TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrTaken)
-		require.NoError(t, f.Settle(f.ctx))
-		assert.Len(t, f.left(), 5)
-		time.Sleep(9*time.Second - ms)
-		assert.Len(t, f.left(), 5)
-		time.Sleep(ms)
-		assert.Empty(t, f.left())
-		for i := range f.servers {
-			assert.NotContains(t, f.ops(i), wire.Extend)
-			assert.NotContains(t, f.ops(i), wire.Release)
-		}
-	}, func(c *quorum.Config) {
-		c.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) { told = append(told, e) }
-		c.Hooks.Lost = func(e quorum.LeaseEvent) { t.Error("it isn't lost", e) }
-	})
+				f.tryFailsBy(f.other(), "k", quorum.ErrTaken)
+				require.NoError(f.t, f.Settle(f.ctx))
+				time.Sleep(9*time.Second - ms)
+				assert.Len(f.t, f.left(), 5)
+				time.Sleep(ms)
+				assert.Empty(f.t, f.left())
+				for i := range f.servers {
+					assert.NotContains(f.t, f.ops(i), wire.Extend)
+					assert.NotContains(f.t, f.ops(i), wire.Release)
+				}
+			}, func(c *quorum.Config) {
+				c.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) { told = append(told, e) }
+				c.Hooks.Lost = func(e quorum.LeaseEvent) { t.Error("it isn't lost", e) }
+			})
+		})
+	}
 }
 
-// Leave says why a lease had already ended. In no case is anything deleted afterwards.
-func TestLeaveOfALeaseThatIsOver(t *testing.T) {
+// requireOver demands that a lease that has ended for this reason can be neither left nor handed off nor released.
+func requireOver(f *fixture, lease *quorum.Lease, want error) {
+	f.t.Helper()
+	require.ErrorIs(f.t, lease.Err(), want)
+	require.ErrorIs(f.t, lease.Leave(), want)
+	_, err := lease.HandOff(f.ctx)
+	require.ErrorIs(f.t, err, want)
+	err = lease.Release(f.ctx)
+	require.Error(f.t, err)
+	if errors.Is(want, quorum.ErrReleased) || errors.Is(want, quorum.ErrHandedOff) {
+		require.ErrorIs(f.t, err, want)
+	}
+}
+
+// What is over is neither left nor handed off, and nothing is deleted afterwards.
+func TestWhatIsOverIsNotAbandoned(t *testing.T) {
 	require.ErrorIs(t, (*quorum.Lease)(nil).Leave(), quorum.ErrConfig)
 	require.ErrorIs(t, (*quorum.Lease)(nil).Release(t.Context()), quorum.ErrNotHeld)
 	for want, end := range map[error]func(f *fixture, lease *quorum.Lease){
@@ -64,11 +83,11 @@ func TestLeaveOfALeaseThatIsOver(t *testing.T) {
 		quorum.ErrExpired:   func(*fixture, *quorum.Lease) { time.Sleep(10*time.Second - ms) },
 		quorum.ErrLost: func(f *fixture, lease *quorum.Lease) {
 			f.each(func(s *quorumtest.Server) { s.Delete("k") }, 0, 1, 2)
-			require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrLost)
+			require.ErrorIs(f.t, lease.Extend(f.ctx), quorum.ErrLost)
 		},
 		quorum.ErrClosed: func(f *fixture, lease *quorum.Lease) {
+			require.NoError(f.t, f.Close(f.ctx))
 			_ = lease.Context() // which ends with the Coordinator
-			require.NoError(t, f.Close(f.ctx))
 		},
 	} {
 		t.Run(want.Error(), func(t *testing.T) {
@@ -78,61 +97,12 @@ func TestLeaveOfALeaseThatIsOver(t *testing.T) {
 				end(f, lease)
 				synctest.Wait() // a decided release is still in flight to some
 				left := f.left()
-				require.ErrorIs(t, lease.Leave(), want)
-				require.Error(t, lease.Release(f.ctx))
-				require.NoError(t, f.Settle(f.ctx))
-				assert.Equal(t, left, f.left())
+				requireOver(f, lease, want)
+				require.NoError(f.t, f.Settle(f.ctx))
+				assert.Equal(f.t, left, f.left())
 			})
 		})
 	}
-}
-
-// An extension in progress when the lease is left doesn't bring it back, and sets no key on an
-// instance that lacks it.
-func TestLeaveDuringAnExtension(t *testing.T) {
-	var during func()
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		synctest.Wait()
-		f.servers[4].Delete("k")
-		during = func() { assert.NoError(t, lease.Leave()) }
-		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrReleased)
-		require.NoError(t, f.Settle(f.ctx))
-		assert.Len(t, f.left(), 4)
-		for i := range f.servers {
-			assert.Zero(t, f.count(i, wire.Restore))
-		}
-	}, func(c *quorum.Config) {
-		c.Hooks.RoundStarted = func(_ context.Context, e quorum.RoundStart) {
-			if e.Op == wire.Extend {
-				during()
-			}
-		}
-	})
-}
-
-// An instance that answers late also has the key, for a TTL from the arrival of the request.
-func TestLeaveKeepsTheKeysOfLateInstances(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.acquire("warm")
-		synctest.Wait()
-		f.hang(3, 4)
-		lease := f.acquire("k")
-		require.NoError(t, lease.Leave())
-		time.Sleep(time.Second)
-		f.resume(3, 4)
-		require.NoError(t, f.Settle(f.ctx))
-		for i, s := range f.servers {
-			_, left, ok := s.Get("k")
-			require.True(t, ok, "%s", s.Name())
-			if i < 3 {
-				assert.Equal(t, 9*time.Second, left)
-			} else {
-				assert.Equal(t, 10*time.Second, left)
-			}
-			assert.Zero(t, f.count(i, wire.Release))
-		}
-	})
 }
 
 // A waiter of this process asks the instances at once, as a waiter of another process would.

@@ -24,8 +24,7 @@ func TestInspectShowsTheNote(t *testing.T) {
 	const note = "nightly backup: 3 of 7 – ü"
 	for _, owner := range []string{"", "10.0.0.7:8080"} {
 		play(t, 3, func(f *fixture) {
-			lease, err := f.noted(note).TryAcquire(f.ctx, "k")
-			require.NoError(t, err)
+			lease := f.acquireBy(f.noted(note), "k")
 			synctest.Wait()
 			for _, s := range f.servers {
 				value, _, _ := s.Get("k")
@@ -73,8 +72,7 @@ func TestNotesThatCannotBe(t *testing.T) {
 			require.ErrorIs(t, err, quorum.ErrConfig)
 		}
 		longest := strings.Repeat("ü", 64)
-		lease, err := f.noted(longest).TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
+		lease := f.acquireBy(f.noted(longest), "k")
 		synctest.Wait()
 		assert.Equal(t, longest, f.inspect("k").Held().Note)
 		require.NoError(t, lease.Release(f.ctx))

@@ -31,8 +31,7 @@ func (f *fixture) waiting(ctx context.Context, c *quorum.Coordinator, key string
 // another one while heir waited, too.
 func (f *fixture) turn(key string, heir func() <-chan *quorum.Lease) (first *quorum.Lease, next <-chan *quorum.Lease) {
 	f.t.Helper()
-	held, err := f.other().TryAcquire(f.ctx, key)
-	require.NoError(f.t, err)
+	held := f.acquireBy(f.other(), key)
 	got := f.waiting(f.ctx, f.Coordinator, key)
 	next = heir()
 	require.NoError(f.t, held.Release(f.ctx))
@@ -76,8 +75,7 @@ func TestLeaseIsPassedOn(t *testing.T) {
 		require.NoError(t, next.Release(f.ctx))
 		later := f.acquire("k")
 		require.Greater(t, later.Token(), next.Token())
-		require.NoError(t, later.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(later)
 	}, func(cfg *quorum.Config) {
 		cfg.Hooks.RoundDecided = func(_ context.Context, e quorum.RoundEnd) {
 			rounds = append(rounds, e.Op)
@@ -134,8 +132,7 @@ func TestLeaseIsNotPassedOn(t *testing.T) {
 				require.NotEqual(t, first.Value(), next.Value())
 				require.Greater(t, next.Token(), first.Token())
 				require.Equal(t, c.passes, f.count(0, wire.Pass))
-				require.NoError(t, next.Release(f.ctx))
-				f.requireNothingLeft()
+				f.giveBack(next)
 			}, func(cfg *quorum.Config) {
 				cfg.TTL, cfg.MinValidity = 10*time.Second, 9*time.Second
 				cfg.Hooks.RoundStarted = func(_ context.Context, e quorum.RoundStart) {
@@ -172,8 +169,7 @@ func TestHeirLeaves(t *testing.T) {
 				next := <-behind
 				require.NotNil(t, next)
 				require.Greater(t, next.Token(), first.Token())
-				require.NoError(t, next.Release(f.ctx))
-				f.requireNothingLeft()
+				f.giveBack(next)
 			})
 		})
 	}
@@ -183,8 +179,7 @@ func TestHeirLeaves(t *testing.T) {
 func TestUnwantedLeaseIsReleased(t *testing.T) {
 	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
-		held, err := f.other().TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
+		held := f.acquireBy(f.other(), "k")
 		queue := f.queueServer("k")
 		queue.Delay(nil, func(req wire.Request) time.Duration {
 			return map[wire.Op]time.Duration{wire.Enqueue: 50 * ms}[req.Op]
@@ -206,8 +201,7 @@ func TestUnwantedLeaseIsReleased(t *testing.T) {
 		require.NotNil(t, next)
 		require.Greater(t, next.Token(), lease.Token()+1)
 		require.Less(t, f.elapsed(), f.Config().TTL/2)
-		require.NoError(t, next.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(next)
 	})
 }
 
@@ -226,8 +220,7 @@ func TestPassPutsBack(t *testing.T) {
 		for i, counter := range f.counter("k") {
 			require.GreaterOrEqual(t, counter, next.Token(), i)
 		}
-		require.NoError(t, next.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(next)
 	})
 }
 
@@ -255,13 +248,11 @@ func TestLateExtensionOfThePredecessor(t *testing.T) {
 				require.ErrorIs(t, <-extended, quorum.ErrReleased)
 				time.Sleep(time.Second)
 				require.Positive(t, next.Validity())
-				_, err := f.other().TryAcquire(f.ctx, "k")
-				require.ErrorIs(t, err, quorum.ErrTaken)
+				f.tryFailsBy(f.other(), "k", quorum.ErrTaken)
 				if keep > 0 {
 					require.NoError(t, next.Leave())
 					time.Sleep(time.Minute)
-					_, err = f.other().TryAcquire(f.ctx, "k")
-					require.ErrorIs(t, err, quorum.ErrTaken)
+					f.tryFailsBy(f.other(), "k", quorum.ErrTaken)
 				}
 			}, func(cfg *quorum.Config) {
 				cfg.TTL, cfg.MaxLife = 10*time.Second, 10200*ms
@@ -315,8 +306,7 @@ func TestRestingHeirWakes(t *testing.T) {
 	for i := range 10 {
 		playNotifying(t, 5, func(f *fixture) {
 			f.warm()
-			held, err := f.other().TryAcquire(f.ctx, "k")
-			require.NoError(t, err)
+			held := f.acquireBy(f.other(), "k")
 			var waiters []<-chan *quorum.Lease
 			for range 3 {
 				waiters = append(waiters, f.waiting(f.ctx, f.Coordinator, "k"))
@@ -336,29 +326,6 @@ func TestRestingHeirWakes(t *testing.T) {
 			require.NoError(t, lease.Release(f.ctx))
 		})
 	}
-}
-
-// TestLateHeirTries: a lease that is passed on and comes too late isn't one of the waiter's tries.
-func TestLateHeirTries(t *testing.T) {
-	var late atomic.Bool
-	playNotifying(t, 5, func(f *fixture) {
-		f.warm()
-		first, got := f.turn("k", func() <-chan *quorum.Lease { return f.waiting(f.ctx, f.Coordinator, "k") })
-		late.Store(true)
-		require.NoError(t, first.Release(f.ctx))
-		next := <-got
-		require.NotNil(t, next, "within MaxTries")
-		require.NotEqual(t, first.Value(), next.Value())
-		require.NoError(t, next.Release(f.ctx))
-		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) {
-		cfg.TTL, cfg.MinValidity = 10*time.Second, 9*time.Second
-		cfg.Hooks.RoundStarted = func(_ context.Context, e quorum.RoundStart) {
-			if e.Op == wire.Pass && late.Load() {
-				time.Sleep(time.Second)
-			}
-		}
-	})
 }
 
 // TestCloseWaitsForAnHeir: Close leaves no key of a lease that is being passed on, and no waiter gets it afterwards.
@@ -395,32 +362,6 @@ func TestCloseWaitsForAnHeir(t *testing.T) {
 	}
 }
 
-// TestEndedHeirGetsNothing: a waiter whose context has ended before it looks gets no lease.
-func TestEndedHeirGetsNothing(t *testing.T) {
-	var sleeps atomic.Bool
-	playNotifying(t, 3, func(f *fixture) {
-		f.warm()
-		ctx, cancel := context.WithCancel(f.ctx)
-		defer cancel()
-		first, heir := f.turn("k", func() <-chan *quorum.Lease {
-			sleeps.Store(true)
-			heir := f.waiting(ctx, f.Coordinator, "k")
-			sleeps.Store(false)
-			return heir
-		})
-		require.NoError(t, first.Release(f.ctx))
-		cancel()
-		require.Nil(t, <-heir)
-		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) {
-		cfg.Hooks.WaitStarted = func(context.Context, quorum.WaitStart) {
-			if sleeps.Load() {
-				time.Sleep(time.Second)
-			}
-		}
-	})
-}
-
 // TestKeptLeaseIsNotPassedOn: what Keep has stay ends with the lease, also if the Keep arrives late.
 func TestKeptLeaseIsNotPassedOn(t *testing.T) {
 	playNotifying(t, 3, func(f *fixture) {
@@ -441,7 +382,6 @@ func TestKeptLeaseIsNotPassedOn(t *testing.T) {
 		for i := range f.servers {
 			require.LessOrEqual(t, f.remaining(i, "k"), f.Config().TTL)
 		}
-		require.NoError(t, next.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(next)
 	})
 }

@@ -53,8 +53,7 @@ func TestServersThatJustCameUpDoNotVote(t *testing.T) {
 		}
 
 		time.Sleep(maxTTL - 1)
-		_, err = f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrQuarantined, "not a nanosecond sooner")
+		f.tryFails("k", quorum.ErrQuarantined, "not a nanosecond sooner")
 		time.Sleep(time.Nanosecond)
 		f.acquire("k")
 	})
@@ -129,8 +128,7 @@ func TestSpareServerDoesNotMakeASecondHolder(t *testing.T) {
 		assert.ErrorContains(t, q, "it has been used under this name only for 4s")
 		// The client that knew the previous server also notices, and renews the mark.
 		time.Sleep(maxTTL + 2*time.Second)
-		second, err := f.other().TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
+		second := f.acquireBy(f.other(), "k")
 		require.Zero(t, first.Validity(), "two holders at once")
 		assert.Greater(t, second.Token(), first.Token())
 	})
@@ -142,11 +140,9 @@ func TestAPromotionIsWaitedForOnce(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.identify(func(id *wire.Identity) { id.Uptime = 100 * time.Hour })
 		f.each((*quorumtest.Server).Promote)
-		_, err := f.other().TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		f.tryFailsBy(f.other(), "k", quorum.ErrQuarantined)
 		time.Sleep(2 * maxTTL) // the running client notices later, and renews the mark
-		lease, err := f.other().TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
+		lease := f.acquireBy(f.other(), "k")
 		require.NoError(t, lease.Release(f.ctx))
 	})
 }
@@ -210,10 +206,9 @@ func TestQuarantineEndsByTheMonotonicClock(t *testing.T) {
 		clk := newSkewedClock()
 		f := newFixture(t, 3, withSkew(clk))
 		f.identify(truth)
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		f.tryFails("k", quorum.ErrQuarantined)
 		clk.stepWall(time.Hour)
-		_, err = f.TryAcquire(f.ctx, "k")
+		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
 		assert.Equal(t, maxTTL, quarantineOf(t, err).Remaining)
 		clk.stepWall(-2 * time.Hour)
@@ -230,8 +225,7 @@ func TestQuarantineIsReportedOnce(t *testing.T) {
 			s.SetIdentity(truth)
 		}
 		for range 5 {
-			_, err := f.TryAcquire(f.ctx, "k")
-			require.ErrorIs(t, err, quorum.ErrQuarantined)
+			f.tryFails("k", quorum.ErrQuarantined)
 			f.each((*quorumtest.Server).Reconnect) // identified again, with nothing new
 			time.Sleep(300 * ms)
 		}
@@ -278,8 +272,7 @@ func TestHiddenIdentityIsReportedOnce(t *testing.T) {
 		}, 0)
 		for range 3 {
 			lease := f.acquire("k")
-			require.NoError(t, lease.Release(f.ctx))
-			f.requireNothingLeft()
+			f.giveBack(lease)
 			f.each((*quorumtest.Server).Reconnect)
 		}
 		synctest.Wait()
@@ -409,13 +402,11 @@ func TestTrustEndsWithTheRun(t *testing.T) {
 		lease := f.acquire("k")
 		require.NoError(t, lease.Release(f.ctx))
 		say("second")
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		f.tryFails("k", quorum.ErrQuarantined)
 		time.Sleep(maxTTL)
 		lease = f.acquire("k")
 		say("first")
-		_, err = f.TryAcquire(f.ctx, "k2")
-		require.ErrorIs(t, err, quorum.ErrQuarantined, "it lacks what the second server granted")
+		f.tryFails("k2", quorum.ErrQuarantined, "it lacks what the second server granted")
 		_ = lease
 	})
 }
@@ -435,12 +426,10 @@ func TestARestartThatHidesItselfIsQuarantined(t *testing.T) {
 				synctest.Wait()
 				f.servers[0].Restart(false)
 				f.identify(hide, 0)
-				_, err := f.TryAcquire(f.ctx, "k")
-				require.ErrorIs(t, err, quorum.ErrQuarantined)
+				f.tryFails("k", quorum.ErrQuarantined)
 				f.servers[0].Reconnect()
 				time.Sleep(maxTTL / 2)
-				_, err = f.TryAcquire(f.ctx, "k")
-				require.ErrorIs(t, err, quorum.ErrQuarantined)
+				f.tryFails("k", quorum.ErrQuarantined)
 				f.servers[0].Reconnect()
 				time.Sleep(maxTTL/2 + 10*ms)
 				f.acquire("k") // not again for each connection
@@ -480,8 +469,7 @@ func TestAnotherSetWhereTheRunIsHidden(t *testing.T) {
 		f.cycle()
 		time.Sleep(2 * f.Config().Lab.ClockEvery)
 		for range 2 {
-			_, err := f.TryAcquire(f.ctx, "k")
-			require.ErrorIs(t, err, quorum.ErrSetMismatch)
+			f.tryFails("k", quorum.ErrSetMismatch)
 		}
 	})
 }
@@ -502,8 +490,7 @@ func TestANewerSetTakesOver(t *testing.T) {
 		synctest.Wait()
 
 		newer := f.other(set(2))
-		next, err := newer.TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
+		next := f.acquireBy(newer, "k")
 		require.NoError(t, next.Release(f.ctx))
 		synctest.Wait() // the third server may be asked after the round is won
 		for _, s := range f.servers {
@@ -511,7 +498,7 @@ func TestANewerSetTakesOver(t *testing.T) {
 			assert.Equal(t, epoch, s.PresentRun().Epoch())
 		}
 		for range 3 {
-			_, err = f.TryAcquire(f.ctx, "k")
+			_, err := f.TryAcquire(f.ctx, "k")
 			var round *quorum.RoundError
 			require.ErrorAs(t, err, &round)
 			require.Equal(t, quorum.ErrSetMismatch, round.Verdict)
@@ -521,12 +508,9 @@ func TestANewerSetTakesOver(t *testing.T) {
 		}
 		require.NoError(t, lease.Extend(f.ctx), "a lease outlives a change of the set")
 		require.NoError(t, lease.Release(f.ctx))
-		_, err = f.other(set(1)).TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrSetMismatch, "it is older")
-		next, err = newer.TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
-		require.NoError(t, next.Release(f.ctx))
-		f.requireNothingLeft()
+		f.tryFailsBy(f.other(set(1)), "k", quorum.ErrSetMismatch, "it is older")
+		next = f.acquireBy(newer, "k")
+		f.giveBack(next)
 		assert.Zero(t, quarantined)
 	}, func(cfg *quorum.Config) {
 		cfg.Hooks.Quarantined = func(quorum.QuarantineEvent) { quarantined++ }

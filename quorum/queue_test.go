@@ -76,8 +76,7 @@ func TestBoundsDoNotDependOnWhereTheHolderIs(t *testing.T) {
 						if where == "elsewhere" || where == "behind others elsewhere" {
 							holder = f.other(func(cfg *quorum.Config) { cfg.Owner = "them" })
 						}
-						lease, err := holder.TryAcquire(f.ctx, "k")
-						require.NoError(f.t, err)
+						lease := f.acquireBy(holder, "k")
 						synctest.Wait() // it has the key on all servers: a quorum was enough to return
 						ctx, cancel := context.WithCancel(f.ctx)
 						var group sync.WaitGroup
@@ -112,8 +111,7 @@ func TestBoundsDoNotDependOnWhereTheHolderIs(t *testing.T) {
 						}
 						cancel()
 						group.Wait()
-						require.NoError(f.t, lease.Release(f.ctx))
-						f.requireNothingLeft()
+						f.giveBack(lease)
 					}, func(cfg *quorum.Config) {
 						cfg.TTL = time.Hour
 						cfg.Lab.Random = &sharedDice{dice: dice{number: 0x9e3779b97f4a7c15}}
@@ -206,8 +204,7 @@ func TestHeldByCaller(t *testing.T) {
 		require.NoError(f.t, lease.Release(within))
 		again, err := f.Acquire(context.WithoutCancel(within), "a")
 		require.NoError(f.t, err)
-		require.NoError(f.t, again.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(again)
 	})
 }
 
@@ -228,11 +225,9 @@ func TestRetryIsNotRefusedByItself(t *testing.T) {
 				}
 			})
 		})
-		lease, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
+		lease := f.await("k")
 		assert.Less(f.t, f.elapsed(), time.Second)
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 

@@ -30,8 +30,7 @@ func TestDocumentMutualExclusion(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
 		lease := f.acquire("k")
 		for lease.Validity() > 0 {
-			_, err := f.other().TryAcquire(f.ctx, "k")
-			require.ErrorIs(f.t, err, quorum.ErrTaken)
+			f.tryFailsBy(f.other(), "k", quorum.ErrTaken)
 			time.Sleep(time.Second)
 		}
 		time.Sleep(time.Second)
@@ -45,11 +44,9 @@ func TestDocumentMutualExclusion(t *testing.T) {
 func TestDocumentDeadlockFree(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
 		f.acquire("k") // the holder crashes
-		lease, err := f.other().Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
+		lease := f.awaitBy(f.other(), "k")
 		assert.InDelta(f.t, 10*time.Second, f.elapsed(), float64(5*ms))
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 
@@ -60,8 +57,7 @@ func TestDocumentFaultTolerance(t *testing.T) {
 		f.kill(1, 3)
 		require.NoError(f.t, f.acquire("k").Release(f.ctx))
 		f.kill(0)
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		f.tryFails("k", quorum.ErrNoQuorum)
 		f.requireNothingLeft()
 	})
 }
@@ -84,8 +80,7 @@ func TestDocumentSetsIfNotExistsWithExpiry(t *testing.T) {
 			assert.Equal(f.t, 10*time.Second, remaining)
 			assert.Equal(f.t, wire.Acquire, f.ops(i)[len(f.ops(i))-1], "one command")
 		}
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 
@@ -97,13 +92,11 @@ func TestDocumentValuesAreUnique(t *testing.T) {
 		seen := make(map[string]bool)
 		for range 50 {
 			for _, c := range []*quorum.Coordinator{f.Coordinator, second} {
-				lease, err := c.TryAcquire(f.ctx, "k")
-				require.NoError(f.t, err)
+				lease := f.acquireBy(c, "k")
 				assert.False(f.t, seen[lease.Value()])
 				seen[lease.Value()] = true
 				assert.GreaterOrEqual(f.t, len(lease.Value()), 40, "20 random bytes")
-				require.NoError(f.t, lease.Release(f.ctx))
-				f.requireNothingLeft()
+				f.giveBack(lease)
 			}
 		}
 	})
@@ -115,16 +108,14 @@ func TestDocumentDeletesOnlyItsOwn(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
 		lease := f.acquire("k")
 		time.Sleep(11 * time.Second)
-		next, err := f.other().TryAcquire(f.ctx, "k")
-		require.NoError(f.t, err)
+		next := f.acquireBy(f.other(), "k")
 		require.ErrorIs(f.t, lease.Release(f.ctx), quorum.ErrNotHeld)
 		synctest.Wait()
 		for _, s := range f.servers {
 			value, _, _ := s.Get("k")
 			assert.Equal(f.t, next.Value(), value)
 		}
-		require.NoError(f.t, next.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(next)
 	})
 }
 
@@ -146,8 +137,7 @@ func TestDocumentStep1TimeIsTakenFirst(t *testing.T) {
 		})
 		lease := f.acquire("k")
 		assert.Equal(t, 8898*ms, lease.Validity(), "that second counts")
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 
@@ -160,8 +150,7 @@ func TestDocumentStep2SameKeyAndValueEverywhere(t *testing.T) {
 		require.Len(f.t, rounds, 1)
 		assert.Equal(f.t, "ABCDE", rounds[0].servers)
 		assert.Equal(f.t, lease.Value(), rounds[0].value)
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 
@@ -170,8 +159,7 @@ func TestDocumentStep2SameKeyAndValueEverywhere(t *testing.T) {
 func TestDocumentStep2SmallTimeout(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
 		f.hang(0, 1, 2, 3, 4)
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, wire.ErrTimeout)
+		f.tryFails("k", wire.ErrTimeout)
 		assert.LessOrEqual(f.t, f.elapsed(), 10*time.Second/100)
 		f.resume()
 		f.requireNothingLeft()
@@ -239,8 +227,7 @@ func TestDocumentStep4Validity(t *testing.T) {
 		assert.Equal(f.t, 10*time.Second-37*ms-(100*ms+2*ms), lease.Validity())
 		time.Sleep(time.Second)
 		assert.Equal(f.t, 9*time.Second-37*ms-102*ms, lease.Validity())
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 
@@ -261,8 +248,7 @@ func TestDocumentKeysOutliveTheValidity(t *testing.T) {
 			require.Error(f.t, lease.Err())
 			assert.Len(f.t, f.left(), 5, "a key expired while the lease was valid")
 			f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
-			require.NoError(f.t, lease.Release(f.ctx))
-			f.requireNothingLeft()
+			f.giveBack(lease)
 		})
 	}
 }
@@ -274,8 +260,7 @@ func TestDocumentStep5UnlocksAllInstances(t *testing.T) {
 		f.each(func(s *quorumtest.Server) {
 			s.SetFate(only(wire.Acquire, quorumtest.Fate{End: quorumtest.LoseReply}))
 		}, 0, 1, 2)
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		f.tryFails("k", quorum.ErrNoQuorum)
 		f.requireNothingLeft()
 		for i := range f.servers {
 			ops := f.ops(i)
@@ -318,8 +303,7 @@ func TestDocumentSendsToAllAtTheSameTime(t *testing.T) {
 			log := f.log(i)
 			assert.Equal(f.t, f.began, log[len(log)-1].At)
 		}
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 
@@ -330,8 +314,7 @@ func TestDocumentReleasesPartialLocksAtOnce(t *testing.T) {
 		f.lag(ms, 3, 4)
 		f.lag(2*ms, 0, 1, 2)
 		f.occupy("k", time.Second, 0, 1, 2)
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrTaken)
+		f.tryFails("k", quorum.ErrTaken)
 		assert.Less(f.t, f.elapsed(), 20*ms)
 		assert.Empty(f.t, f.left())
 	})
@@ -368,8 +351,7 @@ func TestDocumentExtendsOnlyItsOwn(t *testing.T) {
 			_, remaining, _ := s.Get("k")
 			assert.Equal(f.t, 10*time.Second, remaining)
 		}
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 
@@ -431,13 +413,10 @@ func TestDocumentDelayedRestart(t *testing.T) {
 		f.servers[2].Restart(false)
 		f.each(func(s *quorumtest.Server) { s.Start(false); f.vouchName(s) }, 3, 4)
 		second := f.other()
-		_, err := second.TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrQuarantined, "C would be the third, with D and E")
-		lease, err := second.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
+		f.tryFailsBy(second, "k", quorum.ErrQuarantined, "C would be the third, with D and E")
+		lease := f.awaitBy(second, "k")
 		assert.GreaterOrEqual(f.t, f.elapsed(), 10*time.Second, "not before the first lease's keys are gone")
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 
@@ -448,14 +427,11 @@ func (f *fixture) vouchName(s *quorumtest.Server) { f.vouch(int(s.Name()[0] - 'A
 func TestDocumentDelayedRestartOfAMajority(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
 		f.each(func(s *quorumtest.Server) { s.Restart(false) }, 0, 1, 2)
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
-		lease, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
+		f.tryFails("k", quorum.ErrNoQuorum)
+		lease := f.await("k")
 		assert.GreaterOrEqual(f.t, f.elapsed(), 10*time.Second)
 		assert.Less(f.t, f.elapsed(), 11*time.Second)
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 
@@ -464,8 +440,7 @@ func TestDocumentDelayedRestartOfAMajority(t *testing.T) {
 func TestDocumentRestartWithFsyncAlways(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.each(func(s *quorumtest.Server) { s.SetIdentity(func(id *wire.Identity) { id.Persistence = "aof always" }) })
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		f.tryFails("k", quorum.ErrQuarantined)
 		f.requireNothingLeft()
 	})
 }
@@ -476,8 +451,7 @@ func TestDocumentFencingTokens(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
 		slow := f.acquire("k")
 		time.Sleep(10 * time.Second)
-		next, err := f.other().Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
+		next := f.awaitBy(f.other(), "k")
 		assert.Greater(f.t, next.Token(), slow.Token())
 		require.NoError(f.t, next.Release(context.Background()))
 		f.requireNothingLeft()

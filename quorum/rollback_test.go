@@ -126,8 +126,7 @@ func TestDeleteNeverOvertakesItsSet(t *testing.T) {
 		f.servers[4].OnCommand(func(cmd wire.Request) { log = append(log, sent{cmd.Op, f.elapsed()}) })
 		lease := f.acquire("k")
 		time.Sleep(10 * ms)
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 		assert.Equal(f.t, []sent{{wire.Acquire, 0}, {wire.Release, 60 * ms}}, log)
 		assert.Equal(f.t, wire.Granted, f.log(4)[len(f.log(4))-1].Vote.Outcome, "one delete was enough")
 	})
@@ -142,10 +141,9 @@ func TestWithoutRandomnessNothingIsSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := &hookLog{t: t}
 			play(t, 3, func(f *fixture) {
-				_, err := f.TryAcquire(f.ctx, "k")
-				require.ErrorIs(f.t, err, broken)
+				f.tryFails("k", broken)
 				assert.Empty(f.t, h.take(), "a round that can't begin is neither started nor decided")
-				_, err = f.Acquire(f.ctx, "k")
+				_, err := f.Acquire(f.ctx, "k")
 				require.ErrorIs(f.t, err, broken)
 				assert.ErrorContains(f.t, err, "Config.Lab.Random")
 				for _, not := range []error{quorum.ErrTaken, quorum.ErrNoQuorum, quorum.ErrInterrupted, quorum.ErrExhausted} {

@@ -28,8 +28,7 @@ func (f *fixture) older(s *quorumtest.Server, grants fencing.Token) {
 func (f *fixture) cycle() fencing.Token {
 	f.t.Helper()
 	lease := f.acquire("k")
-	require.NoError(f.t, lease.Release(f.ctx))
-	f.requireNothingLeft()
+	f.giveBack(lease)
 	return lease.Token()
 }
 
@@ -115,11 +114,9 @@ func TestTheRunIsHiddenFromNowOn(t *testing.T) {
 				return quorumtest.Fate{}
 			})
 		})
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrNoQuorum)
+		f.tryFails("k", quorum.ErrNoQuorum)
 		time.Sleep(ms)
-		_, err = f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		f.tryFails("k", quorum.ErrQuarantined)
 		time.Sleep(maxTTL)
 		f.acquire("k")
 	})
@@ -137,24 +134,20 @@ func TestTwoServersUnderOneName(t *testing.T) {
 		c, err := quorum.New(f.cfg, s)
 		require.NoError(t, err)
 		defer c.Close(f.ctx)
-		first, err := c.TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
+		first := f.acquireBy(c, "k")
 
 		s.commands.Store(true) // probes still reach the old one
 		for range 3 {
-			_, err = c.TryAcquire(f.ctx, "other")
-			require.ErrorIs(t, err, quorum.ErrQuarantined)
+			f.tryFailsBy(c, "other", quorum.ErrQuarantined)
 			time.Sleep(ms)
 			assert.Empty(t, second.Keys(), "what a transaction may have set is deleted")
 			time.Sleep(maxTTL / 2)
 		}
 		require.Error(t, first.Err())
 		s.commands.Store(false)
-		_, err = c.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		f.tryFailsBy(c, "k", quorum.ErrQuarantined)
 		time.Sleep(maxTTL)
-		_, err = c.TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
+		_ = f.acquireBy(c, "k")
 	})
 }
 
@@ -222,8 +215,7 @@ func TestGrantsOfAnEarlierRunDoNotCount(t *testing.T) {
 				c, err := quorum.New(f.cfg, s)
 				require.NoError(t, err)
 				defer c.Close(f.ctx)
-				lease, err := c.TryAcquire(f.ctx, "held")
-				require.NoError(t, err)
+				lease := f.acquireBy(c, "held")
 				f.servers[0].SetFate(func(cmd wire.Request) quorumtest.Fate { return quorumtest.Fate{After: 20 * ms} })
 				answer := make(chan error, 1)
 				go func() {
@@ -283,13 +275,11 @@ func TestProbesDoNotOvertakeEachOther(t *testing.T) {
 		require.EqualValues(t, 1, s.asked.Load(), "it is on its way")
 		f.servers[0].Restart(false)
 
-		_, err = c.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrQuarantined, "it is another run")
+		f.tryFailsBy(c, "k", quorum.ErrQuarantined, "it is another run")
 		group.Wait()
 		time.Sleep(maxTTL)
 
-		lease, err := c.TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
+		lease := f.acquireBy(c, "k")
 		require.NoError(t, lease.Release(f.ctx))
 		assert.Equal(t, f.servers[0].PresentRun(), f.lastAcquired(0).Run, "the grant was made in it")
 	})

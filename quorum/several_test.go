@@ -2,11 +2,12 @@ package quorum_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,14 +20,6 @@ import (
 	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
-
-// acquireAll takes a lease on all of the keys, which must be free.
-func (f *fixture) acquireAll(keys ...string) *quorum.Lease {
-	f.t.Helper()
-	lease, err := f.TryAcquireAll(f.ctx, keys...)
-	require.NoError(f.t, err)
-	return lease
-}
 
 // counter is a key's counter on each server.
 func (f *fixture) counter(key string) []fencing.Token {
@@ -58,14 +51,12 @@ func TestOneLeaseOnSeveralKeys(t *testing.T) {
 				assert.Positive(t, left)
 				assert.Equal(t, lease.Token(), f.counter(key)[i])
 			}
-			_, err := f.other().TryAcquire(f.ctx, key)
-			require.ErrorIs(t, err, quorum.ErrTaken)
+			f.tryFailsBy(f.other(), key, quorum.ErrTaken)
 			assert.True(t, f.inspect(key).Held() != nil)
 		}
 		assert.Equal(t, []string{"A", "B", "C"}, lease.Instances())
 		require.NoError(t, lease.Extend(f.ctx))
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 		assert.Equal(t, []string{"k"}, f.acquire("k").Keys())
 	})
 }
@@ -99,7 +90,7 @@ func TestOneServerLacksOneKey(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
 		f.occupy("b", time.Minute, 2)
-		lease := f.acquireAll("a", "b")
+		lease := f.acquireBy(f.Coordinator, "a", "b")
 		synctest.Wait()
 		assert.Equal(t, []string{"A", "B"}, lease.Instances())
 		_, _, ok := f.servers[2].Get("a")
@@ -113,8 +104,7 @@ func TestOneServerLacksOneKey(t *testing.T) {
 			assert.Equal(t, lease.Value(), value, key)
 			assert.Equal(t, lease.Token(), f.servers[2].Counter(key), key)
 		}
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 
@@ -129,7 +119,7 @@ func TestOneTokenOrdersAllKeys(t *testing.T) {
 			s.PutCounter("b", start+fencing.Token(100-10*i))
 			s.PutCounter("c", start+fencing.Token(50*i))
 		}
-		lease := f.acquireAll("a", "b", "c")
+		lease := f.acquireBy(f.Coordinator, "a", "b", "c")
 		synctest.Wait()
 		assert.Equal(t, start+101, lease.Token(), "the largest of all counters, and one more")
 		for _, key := range lease.Keys() {
@@ -141,10 +131,9 @@ func TestOneTokenOrdersAllKeys(t *testing.T) {
 			assert.Equal(t, start+102, next.Token())
 			require.NoError(t, next.Release(f.ctx))
 		}
-		last := f.acquireAll("a", "c")
+		last := f.acquireBy(f.Coordinator, "a", "c")
 		assert.Equal(t, start+103, last.Token())
-		require.NoError(t, last.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(last)
 	})
 }
 
@@ -178,11 +167,11 @@ func TestKeysThatCannotBeLockedTogether(t *testing.T) {
 			assert.Len(f.t, f.log(0), before, "nothing was asked")
 		}
 		keys := slices.Clone(many[:wire.MaxKeys])
-		lease := f.acquireAll(keys...)
+		lease := f.acquireBy(f.Coordinator, keys...)
 		assert.Len(t, lease.Keys(), wire.MaxKeys)
 		assert.Equal(t, many[:wire.MaxKeys], keys, "the caller's slice stays as it is")
 		require.NoError(t, lease.Release(f.ctx))
-		one := f.acquireAll("a")
+		one := f.acquireBy(f.Coordinator, "a")
 		assert.Equal(t, []string{"a"}, one.Keys())
 		require.NoError(t, one.Release(f.ctx))
 		ended, cancel := context.WithCancel(f.ctx)
@@ -226,7 +215,7 @@ func TestSeveralKeysOfWhichTheCallerHasOne(t *testing.T) {
 func TestSeveralKeysOfWhichOneIsLost(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
-		lease := f.acquireAll("a", "b")
+		lease := f.acquireBy(f.Coordinator, "a", "b")
 		synctest.Wait()
 		f.servers[0].Delete("b")
 		time.Sleep(time.Second)
@@ -248,57 +237,6 @@ func TestSeveralKeysOfWhichOneIsLost(t *testing.T) {
 	})
 }
 
-// What is left of a lease where one of its keys is lost is deleted with the lease.
-func TestTheRestOfALostKeyIsDeleted(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		lease := f.acquireAll("a", "b")
-		synctest.Wait()
-		f.occupy("b", time.Minute, 0)
-		require.NoError(t, lease.Extend(f.ctx))
-		synctest.Wait()
-		assert.Equal(t, []string{"B", "C"}, lease.Instances())
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-		f.servers[0].Delete("b")
-	})
-}
-
-// Requests without an answer, and those that arrive late, leave no key behind.
-func TestSeveralKeysAndLateMessages(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		f.hang(1, 2)
-		_, err := f.TryAcquireAll(f.ctx, "a", "b")
-		require.ErrorIs(t, err, quorum.ErrNoQuorum)
-		time.Sleep(time.Second)
-		f.resume()
-		f.requireNothingLeft()
-
-		lease := f.acquireAll("a", "b")
-		synctest.Wait()
-		f.hang(0)
-		require.NoError(t, lease.Release(f.ctx))
-		time.Sleep(time.Second)
-		assert.Equal(t, []string{"A: a", "A: b"}, f.left())
-		f.resume(0)
-		f.requireNothingLeft()
-
-		lease = f.acquireAll("a", "b")
-		synctest.Wait()
-		var releases atomic.Int32
-		f.servers[0].SetFate(func(cmd wire.Request) quorumtest.Fate {
-			if cmd.Op == wire.Release && releases.Add(1) == 1 {
-				return quorumtest.Fate{End: quorumtest.LoseRequest}
-			}
-			return quorumtest.Fate{}
-		})
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-		assert.Greater(t, releases.Load(), int32(1), "the delete was pending")
-	})
-}
-
 // A set of keys is waited for at the key that is in the way. The waiter has the lock as soon as
 // that is released.
 func TestSeveralKeysAreWaitedForOneByOne(t *testing.T) {
@@ -306,10 +244,8 @@ func TestSeveralKeysAreWaitedForOneByOne(t *testing.T) {
 		f.warm()
 		f.travel(ms)
 		holder := f.other()
-		one, err := holder.TryAcquire(f.ctx, "b")
-		require.NoError(t, err)
-		other, err := holder.TryAcquire(f.ctx, "c")
-		require.NoError(t, err)
+		one := f.acquireBy(holder, "b")
+		other := f.acquireBy(holder, "c")
 		var group sync.WaitGroup
 		var got time.Time
 		group.Go(func() {
@@ -342,10 +278,8 @@ func TestANotificationIsPassedOnByAWaiterForSeveral(t *testing.T) {
 				f.warm()
 				f.travel(ms)
 				holder := f.other()
-				one, err := holder.TryAcquire(f.ctx, "a")
-				require.NoError(t, err)
-				other, err := holder.TryAcquire(f.ctx, "b")
-				require.NoError(t, err)
+				one := f.acquireBy(holder, "a")
+				other := f.acquireBy(holder, "b")
 				var group sync.WaitGroup
 				group.Go(func() {
 					lease, err := f.AcquireAll(f.ctx, "a", "b")
@@ -380,38 +314,13 @@ func TestANotificationIsPassedOnByAWaiterForSeveral(t *testing.T) {
 	}
 }
 
-// A release notifies a waiter for each key.
-func TestReleaseOfSeveralNotifiesForEachKey(t *testing.T) {
-	playNotifying(t, 3, func(f *fixture) {
-		f.warm()
-		f.travel(ms)
-		lease := f.acquireAll("a", "b", "c")
-		var group sync.WaitGroup
-		for i, c := range []*quorum.Coordinator{f.other(), f.other(), f.Coordinator} {
-			group.Go(func() {
-				lease, err := c.Acquire(f.ctx, string(rune('a'+i)))
-				if assert.NoError(t, err) {
-					assert.NoError(t, lease.Release(f.ctx))
-				}
-			})
-		}
-		time.Sleep(time.Second)
-		at := time.Now()
-		require.NoError(t, lease.Release(f.ctx))
-		group.Wait()
-		assert.Less(t, time.Since(at), 50*ms)
-		f.requireNothingLeft()
-	}, patient)
-}
-
 // The release of several keys notifies other processes of each, although waiters of this one go on with one of
 // them.
 func TestReleaseOfSeveralLetsOthersIn(t *testing.T) {
 	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.travel(ms)
-		first, err := f.other().TryAcquire(f.ctx, "a")
-		require.NoError(t, err)
+		first := f.acquireBy(f.other(), "a")
 		var group sync.WaitGroup
 		held := make(chan *quorum.Lease)
 		wait := func(c *quorum.Coordinator, then func(*quorum.Lease), keys ...string) {
@@ -451,8 +360,7 @@ func TestWaitersForOtherKeysHaveRoundsOfTheirOwn(t *testing.T) {
 				playNotifying(t, 3, func(f *fixture) {
 					f.warm()
 					f.travel(ms)
-					holder, err := f.other().TryAcquireAll(f.ctx, "a", "b")
-					require.NoError(t, err)
+					holder := f.acquireBy(f.other(), "a", "b")
 					// Two wait while another process has the locks, so this one has two turns.
 					var group sync.WaitGroup
 					values := make([]string, 2)
@@ -534,10 +442,9 @@ func TestNobodyWaitsInARing(t *testing.T) {
 func TestHooksNameAllKeys(t *testing.T) {
 	var also [][]string
 	play(t, 3, func(f *fixture) {
-		lease := f.acquireAll("a", "b")
+		lease := f.acquireBy(f.Coordinator, "a", "b")
 		require.NoError(t, lease.Extend(f.ctx))
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	}, func(cfg *quorum.Config) {
 		cfg.Hooks = quorum.Hooks{
 			RoundStarted: func(_ context.Context, e quorum.RoundStart) { also = append(also, e.Also) },
@@ -575,9 +482,223 @@ func TestAGrantOfOneKeyIsNoneOfSeveral(t *testing.T) {
 		assert.Zero(t, f.elapsed())
 		assert.Contains(t, err.Error(), "it granted 0 keys of 2; the Instance must grant all of wire.Request.Keys")
 		f.requireNothingLeft()
-		lease, err := c.Acquire(f.ctx, "a")
-		require.NoError(t, err)
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		lease := f.awaitBy(c, "a")
+		f.giveBack(lease)
 	})
+}
+
+// Overlapping sets and single keys, in several processes with several goroutines each, with
+// cancellations, hung servers, lost requests and answers.
+func TestSeveralStress(t *testing.T) {
+	seeds := uint64(3) // with and without notifications and lost messages
+	if raced {
+		seeds = 2
+	}
+	for seed := range seeds {
+		for _, n := range []int{1, 3, 5} {
+			t.Run(fmt.Sprintf("%d servers, seed %d", n, seed), func(t *testing.T) {
+				run := playNotifying
+				if seed%3 == 0 {
+					run = play
+				}
+				run(t, n, func(f *fixture) { severalStress(t, f, seed, n) }, func(cfg *quorum.Config) {
+					cfg.TTL, cfg.MaxTTL, cfg.InstanceTimeout = 2*time.Second, 3*time.Second, 50*ms
+				})
+			})
+		}
+	}
+}
+
+func severalStress(t *testing.T, f *fixture, seed uint64, n int) {
+	f.warm()
+	names := []string{"a", "b", "c", "d", "e"}
+	var mu sync.Mutex
+	holders, tokens := map[string]*quorum.Lease{}, map[string]fencing.Token{}
+	enter := func(l *quorum.Lease) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, k := range l.Keys() {
+			if h := holders[k]; h != nil && h.Validity() > 0 && l.Validity() > 0 {
+				assert.Fail(t, "two leases", "%q: %v and %v", k, h, l)
+			}
+			assert.Greater(t, l.Token(), tokens[k], "token of %q", k)
+			holders[k], tokens[k] = l, l.Token()
+		}
+	}
+	leave := func(l *quorum.Lease) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, k := range l.Keys() {
+			if holders[k] == l {
+				holders[k] = nil
+			}
+		}
+	}
+	random := rand.New(rand.NewPCG(seed, uint64(n)))
+	if seed%2 == 0 {
+		for i, s := range f.servers {
+			r := rand.New(rand.NewPCG(seed, uint64(100+i)))
+			var m sync.Mutex
+			s.SetFate(func(cmd wire.Request) quorumtest.Fate {
+				m.Lock()
+				defer m.Unlock()
+				fate := quorumtest.Fate{}
+				switch x := r.IntN(100); {
+				case x < 3:
+					fate.End = quorumtest.LoseRequest
+				case x < 6:
+					fate.End = quorumtest.LoseReply
+				}
+				return fate
+			})
+		}
+	}
+	var group sync.WaitGroup
+	wins := 0
+	for p := range 4 {
+		c := f.Coordinator
+		if p > 0 {
+			c = f.distant(time.Duration(2*p+1) * time.Microsecond * 37)
+		}
+		for g := range 3 {
+			r := rand.New(rand.NewPCG(seed, uint64(1000+10*p+g)))
+			group.Go(func() {
+				for range 25 {
+					var keys []string
+					for _, i := range r.Perm(len(names))[:1+r.IntN(3)] {
+						keys = append(keys, names[i])
+					}
+					ctx, cancel := context.WithTimeout(f.ctx, time.Duration(20+r.IntN(8000))*ms)
+					lease, err := c.AcquireAll(ctx, keys...)
+					cancel()
+					if err != nil {
+						if !errors.Is(err, quorum.ErrInterrupted) {
+							assert.NoError(t, err)
+						}
+						continue
+					}
+					enter(lease)
+					mu.Lock()
+					wins++
+					mu.Unlock()
+					switch r.IntN(6) {
+					case 0:
+						lease.KeepAlive()
+						time.Sleep(time.Duration(r.IntN(5000)) * ms)
+					case 1:
+						_ = lease.Extend(f.ctx)
+					case 2:
+						time.Sleep(time.Duration(r.IntN(100)) * ms)
+					}
+					if r.IntN(30) == 0 {
+						leave(lease)
+						_ = lease.Leave()
+						continue
+					}
+					leave(lease)
+					_ = lease.Release(f.ctx)
+				}
+			})
+		}
+	}
+	stop := make(chan struct{})
+	var chaos sync.WaitGroup
+	chaos.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Duration(random.IntN(300)) * ms):
+			}
+			if n == 1 {
+				continue
+			}
+			if i := random.IntN(n); random.IntN(2) == 0 {
+				f.hang(i)
+				time.Sleep(time.Duration(random.IntN(200)) * ms)
+				f.resume(i)
+			}
+		}
+	})
+	group.Wait()
+	close(stop)
+	chaos.Wait()
+	t.Log("wins", wins, f.elapsed())
+	require.Positive(t, wins)
+	for _, s := range f.servers {
+		s.SetFate(nil)
+	}
+	f.requireNothingLeftWithin(time.Minute)
+}
+
+// What a hook or a caller does to the keys of an event, an error or a lease changes no lease.
+func TestSeveralKeysOfEventsAreCopies(t *testing.T) {
+	spoil := func(keys []string) {
+		for i := range keys {
+			keys[i] = "spoilt"
+		}
+	}
+	t.Run("events", func(t *testing.T) {
+		play(t, 3, func(f *fixture) {
+			f.warm()
+			lease := f.acquireBy(f.Coordinator, "a", "b", "c")
+			synctest.Wait()
+			assert.Equal(t, []string{"a", "b", "c"}, lease.Keys())
+			assert.NoError(t, lease.Release(f.ctx))
+			synctest.Wait()
+			assert.Empty(t, f.left(), "keys that no delete names")
+		}, func(cfg *quorum.Config) {
+			cfg.Hooks.RoundStarted = func(_ context.Context, e quorum.RoundStart) { spoil(e.Also) }
+			cfg.Hooks.RoundDecided = func(_ context.Context, e quorum.RoundEnd) { spoil(e.Also) }
+			cfg.Hooks.Acquired = func(_ context.Context, e quorum.LeaseEvent) { spoil(e.Also) }
+		})
+	})
+	t.Run("an error", func(t *testing.T) {
+		playNotifying(t, 3, func(f *fixture) {
+			f.warm()
+			lease := f.acquireBy(f.Coordinator, "a", "b", "c")
+			synctest.Wait()
+			f.hang()
+			err := lease.Extend(f.ctx)
+			var round *quorum.RoundError
+			require.ErrorAs(t, err, &round)
+			spoil(round.Also)
+			f.resume()
+			assert.NoError(t, lease.Release(f.ctx))
+			time.Sleep(time.Second)
+			assert.Empty(t, f.left(), "keys that no delete names")
+		})
+	})
+}
+
+// Close ends all waits for several keys, and leaves nothing.
+func TestSeveralCloseDuringWaits(t *testing.T) {
+	for after := range 12 {
+		playNotifying(t, 3, func(f *fixture) {
+			f.warm()
+			f.travel(ms)
+			holder := f.other()
+			one := f.acquireBy(holder, "a")
+			other := f.acquireBy(holder, "b")
+			var group sync.WaitGroup
+			for range 5 {
+				group.Go(func() {
+					lease, err := f.AcquireAll(f.ctx, "a", "b", "c")
+					if err != nil {
+						assert.ErrorIs(t, err, quorum.ErrClosed)
+						return
+					}
+					_ = lease.Release(f.ctx)
+				})
+			}
+			time.Sleep(time.Second)
+			require.NoError(t, one.Release(f.ctx))
+			time.Sleep(time.Duration(after) * 500 * time.Microsecond)
+			group.Go(func() { _ = other.Release(f.ctx) })
+			time.Sleep(time.Duration(after%3) * 700 * time.Microsecond)
+			require.NoError(t, f.Close(f.ctx))
+			group.Wait()
+			f.requireNothingLeft()
+		}, patient)
+	}
 }

@@ -2,6 +2,7 @@ package quorum_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,8 +52,7 @@ func TestNewCountersStartTogether(t *testing.T) {
 				assert.Equal(t, []wire.Op{wire.Acquire}, f.ops(i)[before[i]:], "none is raised")
 				assert.Equal(t, lease.Token(), s.Counter(key))
 			}
-			require.NoError(t, lease.Release(f.ctx))
-			f.requireNothingLeft()
+			f.giveBack(lease)
 		}
 	})
 }
@@ -82,8 +82,7 @@ func TestUnequalCountersAreRaised(t *testing.T) {
 			assert.Equal(f.t, quorumToken(want), f.servers[i].Counter("k"), f.servers[i].Name())
 		}
 		assert.Equal(f.t, quorumToken(31), lease.Token(), "late answers change nothing")
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 
@@ -99,13 +98,11 @@ func TestLowVotesAreRaised(t *testing.T) {
 		for _, s := range f.servers {
 			assert.Equal(t, lease.Token(), s.Counter("k"), "it is raised")
 		}
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 
 		older(f)
 		f.each(func(s *quorumtest.Server) { s.SetFate(only(wire.Raise, quorumtest.Fate{Err: errReason})) }, 0, 1)
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrUnsettled)
+		f.tryFails("k", quorum.ErrUnsettled)
 		f.requireNothingLeft()
 	})
 }
@@ -121,8 +118,7 @@ func TestALateLowVoteIsRaised(t *testing.T) {
 		require.NoError(t, f.Settle(f.ctx))
 		assert.Equal(t, lease.Token(), f.servers[2].Counter("k"))
 		assert.Equal(t, 1, f.count(2, wire.Raise))
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }
 
@@ -148,29 +144,6 @@ func TestFloorOfARequest(t *testing.T) {
 	})
 }
 
-// Scenario S22: the largest of the quorum's counters alone isn't unique. A lost round has left A a
-// step ahead; {A,B} win, then {B,C}.
-func TestTokensOfOverlappingQuorumsDiffer(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		f.counters(1, 0, 0)
-		f.servers[1].PutCounter("k", quorumToken(0))
-		f.kill(2)
-		first := f.acquire("k")
-		require.NoError(f.t, first.Release(f.ctx))
-		f.requireNothingLeft()
-		f.servers[2].Start(true)
-		f.vouch(2)
-		f.servers[2].PutCounter("k", quorumToken(1))
-		f.trust()
-		f.kill(0)
-		second := f.acquire("k")
-		assert.Greater(f.t, second.Token(), first.Token())
-		require.NoError(f.t, second.Release(f.ctx))
-		f.requireNothingLeft()
-	})
-}
-
 // A raise counts only where the key is still this round's. Here two of the three that granted have
 // lost the key, and the others are taken.
 func TestRaiseThatFindsTheKeyGoneIsNoSuccess(t *testing.T) {
@@ -192,46 +165,6 @@ func TestRaiseThatFindsTheKeyGoneIsNoSuccess(t *testing.T) {
 		assert.Equal(f.t, quorumToken(11), f.servers[0].Counter("k"), "a counter is not raised for a round that lost the key")
 		f.requireNothingLeft()
 	})
-}
-
-// A failed raise isn't final while stragglers can make up for it.
-func TestStragglerMakesUpForAFailedRaise(t *testing.T) {
-	for straggler, want := range map[int]error{5: nil, 30: nil, 29: nil, 90: quorum.ErrUnsettled} {
-		t.Run(fmt.Sprint("its counter is ", straggler), func(t *testing.T) {
-			play(t, 5, func(f *fixture) {
-				f.warm()
-				// A, B and C vote 11, 21 and 31: the token is 31. A's raise finds no key. E is
-				// down. So all depends on D, which answers during the raises.
-				f.counters(10, 20, 30, straggler)
-				f.each(func(s *quorumtest.Server) {
-					s.Delay(nil, func(cmd wire.Request) time.Duration {
-						if cmd.Op == wire.Raise {
-							return 10 * ms
-						}
-						return ms
-					})
-				}, 0, 1, 2)
-				f.lag(5*ms, 3)
-				f.kill(4)
-				f.servers[0].OnCommand(func(cmd wire.Request) {
-					if cmd.Op == wire.Raise {
-						f.servers[0].Delete("k")
-					}
-				})
-				lease, err := f.TryAcquire(f.ctx, "k")
-				if want != nil {
-					// An earlier holder may have had up to 90 on D. This lease's 31 isn't above it,
-					// so D can't count for it.
-					require.ErrorIs(f.t, err, want)
-				} else {
-					require.NoError(f.t, err)
-					assert.Equal(f.t, quorumToken(31), lease.Token())
-					require.NoError(f.t, lease.Release(f.ctx))
-				}
-				f.requireNothingLeft()
-			})
-		})
-	}
 }
 
 // A late vote below the token doesn't show that the instance has the token. Where the raise is lost,
@@ -268,8 +201,7 @@ func TestFencingOff(t *testing.T) {
 		lease := f.acquire("k")
 		assert.Zero(f.t, lease.Token())
 		require.NoError(f.t, lease.Extend(f.ctx))
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 		for i, s := range f.servers {
 			assert.Equal(f.t, quorumToken(10*(i+1)), s.Counter("k"))
 			for _, e := range f.log(i) {
@@ -324,8 +256,7 @@ func TestTokensRiseAfterARepair(t *testing.T) {
 		"on all servers": func(f *fixture) { f.each(func(s *quorumtest.Server) { s.DeleteCounter("k") }) },
 		"on one server": func(f *fixture) {
 			f.servers[1].PutCounter("k", fencing.MaxToken)
-			_, err := f.TryAcquire(f.ctx, "k")
-			require.ErrorIs(f.t, err, wire.ErrCounter)
+			f.tryFails("k", wire.ErrCounter)
 			require.NoError(f.t, f.Settle(f.ctx)) // C may have voted after the decision
 			f.servers[1].DeleteCounter("k")
 		},
@@ -344,5 +275,134 @@ func TestTokensRiseAfterARepair(t *testing.T) {
 				assert.Greater(t, f.acquire("k").Token(), before)
 			})
 		})
+	}
+}
+
+// now is the token that matches a server's clock.
+func now(s *quorumtest.Server) fencing.Token { return fencing.Token(s.Clock().UnixMicro()) }
+
+// micros is a time as a difference of tokens.
+func micros(d time.Duration) fencing.Token { return fencing.Token(d / time.Microsecond) }
+
+// Commands that count or raise say how far a counter may be ahead of the clock: half of MaxTTL.
+func TestCommandsBoundTheCounter(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.counters(10, 30, 20)
+		f.lag(ms)
+		lease := f.acquire("k")
+		time.Sleep(10 * ms)
+		f.servers[0].Delete("k")
+		require.NoError(f.t, lease.Extend(f.ctx))
+		require.NoError(f.t, lease.Extend(f.ctx))
+		f.giveBack(lease)
+		seen := map[wire.Op]bool{}
+		for i := range f.servers {
+			for _, e := range f.log(i) {
+				switch op := e.Request.Op; op {
+				case wire.Acquire, wire.Raise, wire.Restore:
+					seen[op] = true
+					assert.Equal(f.t, 10*time.Second, e.Request.Fence.Ahead, "%v", op)
+				}
+			}
+		}
+		assert.Len(f.t, seen, 3)
+	}, func(cfg *quorum.Config) { cfg.MaxTTL = 20 * time.Second })
+}
+
+// However fast tokens are used, they rise across a loss of all data: each try takes one, and the clock
+// counts faster.
+func TestTokensRiseAtAnyRate(t *testing.T) {
+	const maxTTL = 20 * ms
+	playNotifying(t, 3, func(f *fixture) {
+		f.warm()
+		f.lag(10 * time.Microsecond)
+		other := f.other()
+		var group sync.WaitGroup
+		var last fencing.Token
+		rounds := 0
+		for i := range 8 {
+			c := []*quorum.Coordinator{f.Coordinator, other}[i%2]
+			group.Go(func() {
+				for range 100 {
+					lease, err := c.Acquire(f.ctx, "k")
+					if !assert.NoError(f.t, err) {
+						return
+					}
+					assert.Greater(f.t, lease.Token(), last)
+					last = lease.Token()
+					rounds++
+					assert.NoError(f.t, lease.Release(f.ctx))
+				}
+			})
+		}
+		group.Wait()
+		require.Equal(f.t, 800, rounds)
+		for _, s := range f.servers {
+			assert.LessOrEqual(f.t, s.Counter("k"), now(s)+1)
+		}
+		f.each(func(s *quorumtest.Server) { s.Restart(false) })
+		lease := f.await("k")
+		assert.Greater(f.t, lease.Token(), last)
+		require.NoError(f.t, lease.Release(f.ctx))
+	}, func(cfg *quorum.Config) { cfg.TTL, cfg.MaxTTL, cfg.Lab.BackoffMin = maxTTL, maxTTL, ms })
+}
+
+// If so many counters are poisoned that no quorum is left, Acquire fails at once.
+func TestAllCountersPoisoned(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.each(func(s *quorumtest.Server) { s.PutCounter("k", fencing.MaxToken-1) })
+		_, err := f.Acquire(f.ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
+		require.ErrorIs(f.t, err, wire.ErrCounter)
+		require.ErrorContains(f.t, err, "days ahead of the server's clock")
+		assert.Less(f.t, f.elapsed(), time.Second)
+		f.requireNothingLeft()
+		f.each(func(s *quorumtest.Server) { assert.Equal(f.t, fencing.MaxToken, s.Counter("k"), "each try counts") })
+		f.each((*quorumtest.Server).FlushAll)
+		f.cycle()
+	}, bounded)
+}
+
+// bounded limits an Acquire that would otherwise wait forever.
+func bounded(cfg *quorum.Config) { cfg.MaxWait = time.Minute }
+
+// A round that has its grants but no token keeps counting votes while one can still help. If none
+// can, it ends.
+func TestRoundWaitsForATokenThatSuits(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.each(func(s *quorumtest.Server) { s.StepClock(5 * time.Hour) }, 3)
+		f.each(func(s *quorumtest.Server) { s.StepClock(10 * time.Hour) }, 4)
+		f.warm()
+		f.lag(ms, 0, 3, 4)
+		f.lag(5*ms, 1)
+		f.lag(9*ms, 2)
+		began := time.Now()
+		lease := f.acquire("k")
+		assert.Equal(f.t, 9*ms, time.Since(began), "three of five agree")
+		assert.Equal(f.t, f.servers[0].Counter("k"), lease.Token())
+		f.giveBack(lease)
+
+		f.occupy("l", time.Hour, 1)
+		began = time.Now()
+		f.tryFails("l", quorum.ErrUnsettled)
+		assert.Less(f.t, time.Since(began), 9*ms, "B's refusal decides")
+	})
+}
+
+func TestCounterErrorText(t *testing.T) {
+	clock := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	e := &wire.CounterError{Token: fencing.Token(clock.UnixMicro()) + micros(90*time.Minute), Clock: clock, Most: 15 * time.Second, Repair: "do this"}
+	assert.EqualError(t, e, "quorum: the resource's counter can't be used: it would reach "+e.Token.String()+
+		", which is 1h30m0s ahead of the server's clock (2026-05-04 03:02:01), and 15s is the most (half of MaxTTL); do this")
+	assert.ErrorIs(t, e, wire.ErrCounter)
+	e.Token, e.Repair = fencing.MaxToken, ""
+	assert.ErrorContains(t, e, ", which is 83673 days ahead of the server's clock (2026-05-04 03:02:01), and 15s is the most (half of MaxTTL)")
+	e.Clock = time.UnixMicro(int64(fencing.MaxToken))
+	assert.EqualError(t, e, "quorum: the resource's counter can't be used: the server's clock is in the year 2255, and tokens are microseconds that end in June 2255")
+	for ahead, permanent := range map[time.Duration]bool{16 * time.Second: false, 45 * time.Second: false, 46 * time.Second: true} {
+		e := &wire.CounterError{Token: fencing.Token(clock.UnixMicro()) + micros(ahead), Clock: clock, Most: 15 * time.Second}
+		assert.Equal(t, permanent, e.Permanent(), "%v", ahead)
 	}
 }

@@ -243,33 +243,11 @@ func TestVerifyEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestTrustLiftsTheQuarantineOfThisRun(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.identify(truth)
-		require.NoError(t, f.Trust(f.ctx))
-		lease := f.acquire("k")
-		synctest.Wait()
-		assert.Len(t, lease.Instances(), 3)
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-		_, err := f.Verify(f.ctx)
-		require.NoError(t, err)
-
-		f.each(func(s *quorumtest.Server) { s.Restart(false) })
-		_, err = f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrQuarantined, "a later restart is quarantined again")
-		// Another client doesn't know of it.
-		_, err = f.other().TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
-	})
-}
-
 func TestTrustOnlyTheNamed(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.identify(truth)
 		require.NoError(t, f.Trust(f.ctx, "B"))
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		f.tryFails("k", quorum.ErrQuarantined)
 		require.NoError(t, f.Settle(f.ctx)) // B's key may have come late
 		report, err := f.Verify(f.ctx)
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
@@ -377,7 +355,6 @@ func TestTrustIsForTheRunThatItFound(t *testing.T) {
 		require.ErrorIs(t, err, quorum.ErrOtherRun)
 		require.False(t, quorum.Retryable(err), "a loop would trust the new run")
 		require.ErrorIs(t, found, quorum.ErrQuarantined)
-		_, err = f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		f.tryFails("k", quorum.ErrQuarantined)
 	})
 }

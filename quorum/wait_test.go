@@ -109,8 +109,7 @@ func TestReleaseNotifiesItsOwnProcess(t *testing.T) {
 				_, err := c.Verify(f.ctx)
 				require.NoError(t, err)
 				f.travel(ms)
-				lease, err := c.TryAcquire(f.ctx, "b")
-				require.NoError(t, err)
+				lease := f.acquireBy(c, "b")
 				var group sync.WaitGroup
 				group.Go(func() {
 					// Its round finds b taken, so it moves to the queues of b.
@@ -173,8 +172,7 @@ func TestReleaseNotifiesWithoutTheKeyAtTheQueue(t *testing.T) {
 	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.travel(ms)
-		lease, err := f.other().TryAcquire(f.ctx, "b")
-		require.NoError(t, err)
+		lease := f.acquireBy(f.other(), "b")
 		var group sync.WaitGroup
 		for i, keys := range [][]string{{"a", "b"}, {"b"}} {
 			c := f.other()
@@ -204,8 +202,7 @@ func TestProcessesAreNotifiedInOrder(t *testing.T) {
 		f.warm()
 		f.travel(ms)
 		const clients = 8
-		lease, err := f.other().TryAcquire(f.ctx, "k")
-		require.NoError(f.t, err)
+		lease := f.acquireBy(f.other(), "k")
 		before := 0
 		var order []int
 		var mu sync.Mutex
@@ -244,8 +241,7 @@ func TestNotifiedTooEarly(t *testing.T) {
 	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		f.travel(ms)
-		lease, err := f.other().TryAcquire(f.ctx, "k")
-		require.NoError(f.t, err)
+		lease := f.acquireBy(f.other(), "k")
 		late := func(cmd wire.Request) time.Duration {
 			if cmd.Op == wire.Release {
 				return 20 * ms
@@ -257,11 +253,9 @@ func TestNotifiedTooEarly(t *testing.T) {
 		}
 		released := time.Now().Add(5 * time.Second)
 		time.AfterFunc(5*time.Second, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
-		next, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
+		next := f.await("k")
 		assert.Less(f.t, time.Since(released), 70*ms)
-		require.NoError(f.t, next.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(next)
 	}, func(cfg *quorum.Config) {
 		cfg.Lab.Random = &sharedDice{dice: dice{number: uint64(499 * ms)}} // the longest pauses
 	})
@@ -274,19 +268,16 @@ func TestHolderWithoutTheKeyAtTheQueue(t *testing.T) {
 		f.warm()
 		f.travel(ms)
 		f.occupy("k", 50*ms, quorum.QueueOf(f.Coordinator, "k"))
-		lease, err := f.other().TryAcquire(f.ctx, "k")
-		require.NoError(f.t, err)
+		lease := f.acquireBy(f.other(), "k")
 		time.Sleep(100 * ms)
 		_, _, there := f.queueServer("k").Get("k")
 		require.False(f.t, there)
 		released := time.Now().Add(4321 * ms)
 		time.AfterFunc(4321*ms, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
-		next, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
+		next := f.await("k")
 		// A round that came too early, the pause, and a round.
 		assert.LessOrEqual(f.t, time.Since(released), 500*ms+10*ms)
-		require.NoError(f.t, next.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(next)
 	})
 }
 
@@ -303,18 +294,15 @@ func TestSubscriptionIsLost(t *testing.T) {
 			playNotifying(t, 5, func(f *fixture) {
 				f.warm()
 				f.travel(ms)
-				lease, err := f.other().TryAcquire(f.ctx, "k")
-				require.NoError(f.t, err)
+				lease := f.acquireBy(f.other(), "k")
 				time.AfterFunc(time.Minute, func() { lose(f) })
 				released := time.Now().Add(2 * time.Minute)
 				time.AfterFunc(2*time.Minute, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
-				next, err := f.Acquire(f.ctx, "k")
-				require.NoError(f.t, err)
+				next := f.await("k")
 				assert.Equal(f.t, 3*ms, time.Since(released), "the release gets there, and one round trip")
 				_, ever := f.queueServer("k").Subscriptions()
 				assert.Equal(f.t, 2, ever)
-				require.NoError(f.t, next.Release(f.ctx))
-				f.requireNothingLeft()
+				f.giveBack(next)
 			}, patient)
 		})
 	}
@@ -332,15 +320,13 @@ func TestInstanceWithTheQueueIsLost(t *testing.T) {
 				lost := f.queueServer("k")
 				holder := f.other()
 				for i := range 10 {
-					lease, err := holder.Acquire(f.ctx, "k")
-					require.NoError(f.t, err)
+					lease := f.awaitBy(holder, "k")
 					if i == 3 {
 						lose(lost)
 					}
 					released := time.Now().Add(2 * time.Second)
 					time.AfterFunc(2*time.Second, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
-					next, err := f.Acquire(f.ctx, "k")
-					require.NoError(f.t, err)
+					next := f.await("k")
 					if i < 3 || i > 4 {
 						assert.Less(f.t, time.Since(released), 10*ms, "turn %d", i)
 					} else {
@@ -366,11 +352,9 @@ func TestSubscriptionIsClosedWhenNobodyWaits(t *testing.T) {
 		open, ever := at.Subscriptions()
 		require.Zero(f.t, open+ever, "no waiter yet")
 		for range 3 {
-			lease, err := f.other().TryAcquire(f.ctx, "k")
-			require.NoError(f.t, err)
+			lease := f.acquireBy(f.other(), "k")
 			time.AfterFunc(time.Second, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
-			next, err := f.Acquire(f.ctx, "k")
-			require.NoError(f.t, err)
+			next := f.await("k")
 			require.NoError(f.t, next.Release(f.ctx))
 		}
 		time.Sleep(5 * time.Second)
@@ -396,12 +380,10 @@ func TestWaitersPollWithoutNotifications(t *testing.T) {
 		f.warm()
 		f.each(func(s *quorumtest.Server) { s.RefuseSubscriptions(permanentError{true}) })
 		for range 3 {
-			lease, err := f.other().TryAcquire(f.ctx, "k")
-			require.NoError(f.t, err)
+			lease := f.acquireBy(f.other(), "k")
 			released := time.Now().Add(20 * time.Second)
 			time.AfterFunc(20*time.Second, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
-			next, err := f.Acquire(f.ctx, "k")
-			require.NoError(f.t, err)
+			next := f.await("k")
 			assert.LessOrEqual(f.t, time.Since(released), 501*ms)
 			require.NoError(f.t, next.Release(f.ctx))
 		}
@@ -422,13 +404,10 @@ func TestWaitersPollWithoutNotifications(t *testing.T) {
 func TestNotificationsOff(t *testing.T) {
 	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
-		lease, err := f.other().TryAcquire(f.ctx, "k")
-		require.NoError(f.t, err)
+		lease := f.acquireBy(f.other(), "k")
 		time.AfterFunc(time.Second, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
-		next, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		require.NoError(f.t, next.Release(f.ctx))
-		f.requireNothingLeft()
+		next := f.await("k")
+		f.giveBack(next)
 		assert.Zero(f.t, f.sent("k", wire.Enqueue, wire.Dequeue))
 		for i, s := range f.servers {
 			_, ever := s.Subscriptions()
@@ -445,8 +424,7 @@ func TestNotificationOfAWaiterThatLeftIsPassedOn(t *testing.T) {
 	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.travel(ms)
-		lease, err := f.other().TryAcquire(f.ctx, "k")
-		require.NoError(f.t, err)
+		lease := f.acquireBy(f.other(), "k")
 		leaving, staying := f.other(), f.other()
 		ctx, cancel := context.WithCancel(f.ctx)
 		var group sync.WaitGroup
@@ -585,38 +563,6 @@ func TestErrorsOfWaitersAreTheirOwn(t *testing.T) {
 	})
 }
 
-// Processes that poll must find the lock free after each turn, also after one that a panic ended.
-func TestDiscardedLeaseIsNotHandedOverWherePollersWait(t *testing.T) {
-	var rounds, leases int
-	play(t, 3, func(f *fixture) {
-		lease := f.acquire("k")
-		var waiters sync.WaitGroup
-		for i := range 2 {
-			waiters.Go(func() {
-				time.Sleep(time.Duration(i+1) * 10 * ms)
-				defer func() { _ = recover() }()
-				next, err := f.Acquire(f.ctx, "k")
-				assert.NoError(t, err)
-				assert.NoError(t, next.Release(f.ctx))
-			})
-		}
-		time.Sleep(100 * ms)
-		rounds = 0
-		require.NoError(t, lease.Release(f.ctx))
-		waiters.Wait()
-		assert.GreaterOrEqual(t, rounds, 2, "each lease has its own round")
-		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) {
-		cfg.Lab.Fencing, cfg.Lab.Notifications = quorum.Off, quorum.Off
-		cfg.Hooks.RoundDecided = func(context.Context, quorum.RoundEnd) { rounds++ }
-		cfg.Hooks.Acquired = func(context.Context, quorum.LeaseEvent) {
-			if leases++; leases == 2 {
-				panic("a hook's bug")
-			}
-		}
-	})
-}
-
 // The cause for which one waiter gave up is not in the error of another one.
 func TestErrorHasNoOtherCallersCause(t *testing.T) {
 	play(t, 3, func(f *fixture) {
@@ -652,8 +598,7 @@ func TestBadCounterMovesNoQueue(t *testing.T) {
 				key = k
 			}
 		}
-		_, err := f.TryAcquire(f.ctx, "bad")
-		require.NoError(t, err)
+		_ = f.acquire("bad")
 		synctest.Wait()
 		assert.Zero(t, quorum.QueueOf(f.Coordinator, key))
 	})
@@ -665,8 +610,7 @@ func TestWaiterCancelledBeforeItsRound(t *testing.T) {
 	playNotifying(t, 3, func(f *fixture) {
 		other := f.other()
 		f.warm()
-		first, err := other.TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
+		first := f.acquireBy(other, "k")
 		got := make(chan *quorum.Lease, 1)
 		ctx, cancel := context.WithCancel(f.ctx)
 		defer cancel()
@@ -717,8 +661,7 @@ func TestWaitersThatLeaveDoNotPileUp(t *testing.T) {
 		for quorum.QueueOf(f.Coordinator, key) != 2 {
 			key += "k"
 		}
-		held, err := f.other().Acquire(f.ctx, key)
-		require.NoError(t, err)
+		held := f.awaitBy(f.other(), key)
 		time.Sleep(100 * ms)
 		const far = 40 * ms
 		f.lag(ms, 0, 1)
@@ -731,10 +674,8 @@ func TestWaitersThatLeaveDoNotPileUp(t *testing.T) {
 		}
 		at := f.elapsed()
 		time.AfterFunc(ms, func() { _ = held.Release(f.ctx) })
-		lease, err := f.Acquire(f.ctx, key)
-		require.NoError(t, err)
+		lease := f.await(key)
 		assert.Less(t, f.elapsed()-at, 5*far)
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		f.giveBack(lease)
 	})
 }

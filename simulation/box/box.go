@@ -21,97 +21,6 @@ import (
 	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
-// Options configure Run and Replay.
-type Options struct {
-	// Command starts a driver: a program and its arguments.
-	Command []string
-	// Servers is how many servers there are, 1 to 9. 0: one if the driver takes one, else five.
-	Servers int
-	// Binary is the server program: a name to look for in the PATH, or a path. Args are added to
-	// its command line. Embedded: servers in this process instead, which have fewer faults.
-	Binary   string
-	Args     []string
-	Embedded bool
-	// WritesAlone: the resource's guard sees the tokens of writes, and not those of reads.
-	WritesAlone bool
-	// TTL is how long leases last, 200 ms to 1 min. Default 1.5 s.
-	TTL time.Duration
-	// For is how long it goes on after the cases, with random schedules. 0: the cases alone.
-	For time.Duration
-	// ShrinkFor is for how long the schedule of each finding is made shorter at the end. 0: not.
-	ShrinkFor time.Duration
-	// Seed selects the random schedules.
-	Seed uint64
-	// Faults restricts the faults, see Faults. Default: all.
-	Faults []string
-	// Allow is what may be found, see Broken.Allowed: a fault for all of its findings, one of its
-	// findings as in "pause: stale write", or "limits" for all that are limits, see Broken.Limit.
-	Allow []string
-	// Parallel is how many plays run at once, 1 to 16. Default 4.
-	Parallel int
-	// Say, if not nil, is called with what begins, and after each play with a text that replaces that
-	// of the last play. Calls do not overlap.
-	Say func(text string, replaces bool)
-
-	startLimit time.Duration // of a driver, for tests. Default startLimit
-	persist    bool          // all that the servers have answered outlives their processes
-}
-
-// ErrOptions: Options can't be used. The message says why.
-var ErrOptions = errors.New("box: bad options")
-
-func (o Options) validate() error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: %s", ErrOptions, fmt.Sprintf(format, args...))
-	}
-	switch {
-	case len(o.Command) == 0:
-		return bad("there is no command that starts a driver")
-	case o.Servers < 0 || o.Servers > len(letters):
-		return bad("%d servers, want 1 to %d", o.Servers, len(letters))
-	case o.TTL < 200*time.Millisecond || o.TTL > time.Minute:
-		return bad("a TTL of %v, want 200ms to 1m", o.TTL)
-	case o.For < 0 || o.ShrinkFor < 0:
-		return bad("random schedules for %v, and %v to shorten them; want 0 or more", o.For, o.ShrinkFor)
-	case o.Parallel < 1 || o.Parallel > 16:
-		return bad("%d plays at once, want 1 to 16", o.Parallel)
-	}
-	for _, fault := range o.Faults {
-		if !slices.Contains(Faults(), fault) {
-			return bad("no fault %q; there are %q", fault, Faults())
-		}
-	}
-	for _, text := range o.Allow {
-		switch fault, kind, one := cutAllowed(text); {
-		case !one && fault == limits:
-		case !one && slices.Contains(Kinds(), Kind(fault)):
-			return bad("%q is allowed under no fault; write it with one, as in \"pause: %s\"", fault, fault)
-		case !slices.Contains(Faults(), fault):
-			return bad("no fault %q to allow; there are %q, and %q for what the Redis document's lock shows, too", fault, Faults(), limits)
-		case one && !slices.Contains(Kinds(), kind):
-			return bad("no finding %q to allow under %q; there are %q", kind, fault, Kinds())
-		}
-	}
-	return nil
-}
-
-// limits allows all findings that are limits.
-const limits = "limits"
-
-// cutAllowed reads a fault, or a finding under it, such as "pause: stale write".
-func cutAllowed(text string) (fault string, kind Kind, one bool) {
-	fault, found, one := strings.Cut(text, ":")
-	return strings.TrimSpace(fault), Kind(strings.TrimSpace(found)), one
-}
-
-// allows reports whether a finding may be there.
-func (o Options) allows(by string, found Broken) bool {
-	return slices.ContainsFunc(o.Allow, func(text string) bool {
-		fault, kind, one := cutAllowed(text)
-		return fault == by && (!one || kind == found.Kind) || fault == limits && found.Limit
-	})
-}
-
 // box is the state of a Run, and what it has found so far.
 type box struct {
 	options Options
@@ -230,10 +139,6 @@ func (b *box) say(format string, args ...any) {
 	}
 }
 
-// clockFault needs servers with clocks of their own, and ofProcesses are the faults that embedded
-// servers don't have.
-const clockFault = "clock"
-
 var ofProcesses = []string{"old data", "failover", "address", clockFault}
 
 // faults are those that are played.
@@ -278,39 +183,6 @@ func (b *box) playAll(ctx context.Context, cases iter.Seq[Case]) error {
 	return cmp.Or(all.Wait(), context.Cause(ctx))
 }
 
-// retries is how often a schedule is played again, each time with twice the TTL, if the machine may
-// have been too slow for it.
-const retries = 2
-
-// settle plays a schedule, again if the machine may have been too slow for it. What was found all the
-// same stays, and is marked as late.
-func settle(ttl time.Duration, play func(ttl time.Duration) (Play, error)) (Play, error) {
-	p, err := play(ttl)
-	for n := 0; err == nil && (n < retries && p.late() || n == 0 && p.starved()); n++ {
-		ttl *= 2
-		again, err := play(ttl)
-		if err != nil || p.proved() && !again.proved() {
-			return p, err
-		}
-		p = again
-	}
-	return p, err
-}
-
-// late reports whether a lease may have run out because the machine was too slow, and whether that may
-// have changed what happened.
-func (p Play) late() bool { return p.Late != "" && (p.Idle > 0 || len(p.Findings) > 0) }
-
-// starved reports whether a busy machine may be all that the play shows, and proved, whether it shows
-// more: a driver's process that stands still after its client has got a lease answers when it is over.
-func (p Play) starved() bool { return len(p.Findings) > 0 && !p.proved() }
-
-func (p Play) proved() bool {
-	return slices.ContainsFunc(p.Findings, func(f Finding) bool {
-		return !slices.Contains([]Kind{NoProgress, LossUntold, OverOnArrival}, f.Kind)
-	})
-}
-
 // took counts a play, or that it was skipped. It returns the error that ends the run: that of a skipped
 // play only if no play comes about.
 func (b *box) took(c Case, p Play, err error) error {
@@ -338,36 +210,6 @@ func (b *box) took(c Case, p Play, err error) error {
 		b.options.Say(fmt.Sprintf("%d plays, %s: %d of %d with findings", b.played, t.Fault, t.Broke, t.Plays), true)
 	}
 	return nil
-}
-
-// count counts a play.
-func (t *Tally) count(c Case, p Play) {
-	t.Plays++
-	if p.struck(c.Fault) {
-		t.Struck++
-	}
-	for e := range p.Record.All() {
-		if e.Words == refused {
-			t.Refused++
-			break
-		}
-	}
-	if len(p.Findings) > 0 {
-		t.Broke++
-	}
-	for _, kind := range p.kinds() {
-		j := slices.IndexFunc(t.Kinds, func(k Broken) bool { return k.Kind == kind })
-		if j < 0 {
-			j = len(t.Kinds)
-			t.Kinds = append(t.Kinds, Broken{Kind: kind})
-		}
-		k := &t.Kinds[j]
-		// The shortest schedule is shown, of those that have steps of the fault, which random ones may lack.
-		shows := p.Schedule.faultOf(c.Fault) == c.Fault
-		if k.Plays++; k.Plays == 1 || shows && t.By(*k) != c.Fault || shows == (t.By(*k) == c.Fault) && len(p.Schedule) < len(k.Shown.Schedule) {
-			k.Title, k.Shown, k.whole = c.Title, p, len(p.Schedule)
-		}
-	}
 }
 
 // conclude puts the results into a report: the faults in their order, and in each what only this client

@@ -77,6 +77,7 @@ func TestTheDocumentsAlgorithm(t *testing.T) {
 }
 
 func TestAPausedHolderIsFound(t *testing.T) {
+	t.Parallel()
 	o := options(t, "")
 	o.Faults, o.ShrinkFor = []string{"pause"}, 10*time.Second
 	const found = "  stale write (a limit of the algorithm): c1 wrote after c2 had used the resource (again in 2 of 2 plays)"
@@ -190,6 +191,7 @@ func TestLimitsAreToldApart(t *testing.T) {
 
 // What breaks when a lease runs out isn't the work of a fault.
 func TestFaultsAreNotBlamedForMore(t *testing.T) {
+	t.Parallel()
 	o := options(t, "ignores-deadline")
 	o.Faults, o.ShrinkFor = []string{"pause"}, 10*time.Second
 	const once, bare = "two holders (1, also without it)", ` without a fault, shortened from "a `
@@ -234,6 +236,7 @@ func TestBrokenDrivers(t *testing.T) {
 
 // A play is skipped if a client doesn't get its first lock. If there is no other, that is an error.
 func TestSkippedPlays(t *testing.T) {
+	t.Parallel()
 	o := options(t, "third-misses")
 	o.Faults, o.startLimit = []string{"none", "crash"}, time.Second
 	r := runs(t, o, func(r Report) bool { return len(r.Tallies) == 2 && r.Tallies[0].Skipped == 1 })

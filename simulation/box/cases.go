@@ -79,3 +79,7 @@ func ParseSchedule(text string, n int) (s Schedule, err error) {
 	}
 	return s, nil
 }
+
+// clockFault needs servers with clocks of their own, and ofProcesses are the faults that embedded
+// servers don't have.
+const clockFault = "clock"

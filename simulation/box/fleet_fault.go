@@ -65,13 +65,13 @@ func FleetFaults() []FleetFault {
 	return []FleetFault{
 		{
 			Name: faultStop, Values: `{"data":"kept"}`, apply: stops, heal: does(start),
-			Does:   "The server is killed (SIGKILL), and its data is lost unless it is to be kept. Connections break, and new ones are closed at once.",
+			Does:   "The server is killed (SIGKILL), and its data is lost unless you keep it. Connections break, and new ones are closed at once.",
 			Healed: "It starts again: empty, or with all that it had answered.",
 		},
 		{
 			Name: faultPause, apply: does(hang), heal: does(wake),
 			Does:   "The server stands still (SIGSTOP). Connections open, and nothing is answered.",
-			Healed: "It goes on, and carries out what it was sent meanwhile, also by clients that have given up.",
+			Healed: "It goes on, and carries out what it was sent in the meantime, even by clients that have given up.",
 		},
 		{
 			Name:   "cut",
@@ -82,12 +82,12 @@ func FleetFaults() []FleetFault {
 		},
 		{
 			Name: "delay", Values: `{"ms":200}`, least: time.Millisecond, most: time.Minute, apply: far, heal: far,
-			Does:   "Each answer is late by so many milliseconds, 1 to 60000, half of them on the way to the server. A new connection takes as long again. A client that doesn't wait for an answer before it sends again may wait for twice as long.",
+			Does:   "Each answer is late by this many milliseconds, 1 to 60000, half of them on the way to the server. A new connection adds the same delay. A client that doesn't wait for an answer before it sends again may wait for twice as long.",
 			Healed: "What is on its way arrives at once.",
 		},
 		{
 			Name: faultClock, Values: `{"ms":60000}`, least: -year, most: year, apply: clock, heal: clock,
-			Does:   "The server's clock is ahead by so many milliseconds, or behind if they are negative, up to a year: keys expire too early, or too late.",
+			Does:   "The server's clock is ahead by this many milliseconds, or behind if the number is negative, up to a year: keys expire too early, or too late.",
 			Healed: "The clock is right. Keys that have expired stay gone.",
 		},
 		{

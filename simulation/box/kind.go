@@ -32,12 +32,12 @@ var kinds = []struct {
 	{TokenOrder, "A later lease got a token that isn't larger."},
 	{OverOnArrival, "A client said that it had got the lock, and that nothing was left of its lease."},
 	{NeverFree, "No progress, and the lock's key has no expiry, so that nobody will ever get it."},
-	{NoProgress, "Nobody held the lock, a majority of the servers worked, and a client didn't get it within four TTLs and the time for which it says that it distrusts servers."},
-	{NoAnswer, "A client gave no answer for twenty seconds longer than it was to wait for the lock."},
-	{LossUntold, "A client that tells of losses did not do so within a second after another client had got the lock."},
-	{UntrueRelease, "A release was called done though a majority of the servers could not be reached."},
-	{LeftBehind, "A try was refused as taken though all holders had released the lock and no fault was there."},
-	{WrongReason, "A refusal said that the lock is taken though nobody held it and a majority of the servers was down."},
+	{NoProgress, "Nobody held the lock, a majority of the servers worked, and a client didn't get it within four TTLs plus the time for which it distrusts servers."},
+	{NoAnswer, "A client still hadn't answered twenty seconds after the end of its wait for the lock."},
+	{LossUntold, "A client that reports losses did not do so within a second after another client had got the lock."},
+	{UntrueRelease, "A client reported a release as done, though a majority of the servers could not be reached."},
+	{LeftBehind, "A try was refused as taken, though all holders had released the lock and there was no fault."},
+	{WrongReason, "A refusal said that the lock was taken, though nobody held it and a majority of the servers was down."},
 	{Slow, "An answer came more than a TTL and two seconds later than it should, though a majority of the servers worked."},
 }
 

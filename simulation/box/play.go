@@ -267,3 +267,36 @@ func (s *stage) clocks(step Step, c *client, began time.Time) {
 	}
 	s.play.Late = fmt.Sprintf("%s took %v", step, took.Round(10*time.Millisecond))
 }
+
+// settle plays a schedule, again if the machine may have been too slow for it. What was found all the
+// same stays, and is marked as late.
+func settle(ttl time.Duration, play func(ttl time.Duration) (Play, error)) (Play, error) {
+	p, err := play(ttl)
+	for n := 0; err == nil && (n < retries && p.late() || n == 0 && p.starved()); n++ {
+		ttl *= 2
+		again, err := play(ttl)
+		if err != nil || p.proved() && !again.proved() {
+			return p, err
+		}
+		p = again
+	}
+	return p, err
+}
+
+// retries is how often a schedule is played again, each time with twice the TTL, if the machine may
+// have been too slow for it.
+const retries = 2
+
+// late reports whether a lease may have run out because the machine was too slow, and whether that may
+// have changed what happened.
+func (p Play) late() bool { return p.Late != "" && (p.Idle > 0 || len(p.Findings) > 0) }
+
+// starved reports whether a busy machine may be all that the play shows, and proved, whether it shows
+// more: a driver's process that stands still after its client has got a lease answers when it is over.
+func (p Play) starved() bool { return len(p.Findings) > 0 && !p.proved() }
+
+func (p Play) proved() bool {
+	return slices.ContainsFunc(p.Findings, func(f Finding) bool {
+		return !slices.Contains([]Kind{NoProgress, LossUntold, OverOnArrival}, f.Kind)
+	})
+}

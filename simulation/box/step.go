@@ -81,7 +81,7 @@ const (
 	snare verb = "snare" // live: the next request about the lock is held back, and what follows on its connection
 	trap  verb = "trap"  // the second request about the lock is held back, and what follows on its connection
 	free  verb = "free"  // what was trapped arrives
-	heal  verb = "heal"  // all is as at first, but for what is trapped
+	heal  verb = "heal"  // all is as before, except for what is trapped
 )
 
 // form is where a step's client and servers stand.

@@ -138,3 +138,33 @@ func (b Broken) again() string {
 	}
 	return fmt.Sprintf("again in %d of %s", b.Repeated, wrap.Count(b.Again, "play"))
 }
+
+// count counts a play.
+func (t *Tally) count(c Case, p Play) {
+	t.Plays++
+	if p.struck(c.Fault) {
+		t.Struck++
+	}
+	for e := range p.Record.All() {
+		if e.Words == refused {
+			t.Refused++
+			break
+		}
+	}
+	if len(p.Findings) > 0 {
+		t.Broke++
+	}
+	for _, kind := range p.kinds() {
+		j := slices.IndexFunc(t.Kinds, func(k Broken) bool { return k.Kind == kind })
+		if j < 0 {
+			j = len(t.Kinds)
+			t.Kinds = append(t.Kinds, Broken{Kind: kind})
+		}
+		k := &t.Kinds[j]
+		// The shortest schedule is shown, of those that have steps of the fault, which random ones may lack.
+		shows := p.Schedule.faultOf(c.Fault) == c.Fault
+		if k.Plays++; k.Plays == 1 || shows && t.By(*k) != c.Fault || shows == (t.By(*k) == c.Fault) && len(p.Schedule) < len(k.Shown.Schedule) {
+			k.Title, k.Shown, k.whole = c.Title, p, len(p.Schedule)
+		}
+	}
+}

@@ -1,12 +1,7 @@
 package designs
 
 import (
-	"errors"
-	"fmt"
-	"slices"
-
 	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/internal/byname"
 )
 
 // Group is a section of the table of designs.
@@ -57,24 +52,7 @@ func (d Design) Configure(cfg simulation.Config) simulation.Config {
 // Fenced reports whether the design's resource checks tokens.
 func (d Design) Fenced() bool { return d.Configure(simulation.Config{}).Guard.Tokens() }
 
-// ErrUnknown: there is no such design.
-var ErrUnknown = errors.New("designs: unknown")
-
-// All returns every design, in the order of the table.
-func All() []Design {
-	return slices.Concat(oneServer(), replicated(), redlocks(), tokens(), flaws(), Registered())
-}
-
 // LockBy returns the Apply of a design with a Locker of its own, and a resource without a guard.
 func LockBy(locker func(simulation.Process) (simulation.Locker, error)) func(*simulation.Config) {
 	return func(cfg *simulation.Config) { cfg.Guard, cfg.Locker = simulation.Unguarded, locker }
-}
-
-// ByName returns the design with the name. The error Is ErrUnknown and lists the names.
-func ByName(name string) (Design, error) {
-	d, err := byname.Find("design", name, All(), func(d Design) string { return d.Name })
-	if err != nil {
-		return d, fmt.Errorf("%w: %w", ErrUnknown, err)
-	}
-	return d, nil
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -165,16 +167,15 @@ func TestSignalsEndAStoppedCommand(t *testing.T) {
 const otherUserEnv = "REDLOCKCTL_TEST_OTHER_USER"
 
 func init() {
-	seconds := os.Getenv(otherUserEnv)
-	if seconds == "" || os.Getenv(keyEnv) == "" {
+	if os.Getenv(otherUserEnv) == "" || os.Getenv(keyEnv) == "" {
 		return
 	}
 	if err := syscall.Setreuid(0, 0); err != nil {
 		fmt.Println("no", err)
 		os.Exit(1)
 	}
-	fmt.Println("up")
-	_ = syscall.Exec("/bin/sleep", []string{"sleep", seconds}, os.Environ())
+	fmt.Println("up", os.Getpid())
+	_ = syscall.Exec("/bin/sleep", []string{"sleep", "600"}, os.Environ())
 }
 
 // A command that runs as another user can't be ended. redlockctl says so at once, and doesn't claim that it ended it.
@@ -194,32 +195,56 @@ func TestCommandOfAnotherUser(t *testing.T) {
 	require.NoError(t, os.Chown(command, 0, nobody))
 	require.NoError(t, os.Chmod(command, os.ModeSetuid|0o750)) //nolint:gosec // as sudo is, but nobody else may run it
 	w := newWorld(t)
-	start := func(seconds string, command ...string) *running {
-		r := w.prepare("lock", append([]string{"k", "--"}, command...)...)
+	// lasts has a command outlive its lease, which ends after then, and returns what redlockctl says until the command has
+	// ended, too.
+	lasts := func(then func(r *running)) string {
+		t.Helper()
+		r := w.prepare("lock", "k", "--", command)
 		r.cmd.Path = "/proc/self/exe" // the program itself may be in such a directory
-		r.cmd.Env = append(r.cmd.Env, otherUserEnv+"="+seconds)
+		r.cmd.Env = append(r.cmd.Env, otherUserEnv+"=1")
 		r.cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+		reader := pipeInto(t, r, false)
 		r.begin()
-		if line := r.line(); line != "up" {
-			t.Skip("a program can't become another user's here: " + line)
+		up := strings.Fields(r.line())
+		if up[0] != "up" {
+			t.Skip("a program can't become another user's here: ", up)
 		}
-		return r
+		require.NoError(t, r.cmd.Stderr.(*os.File).Close())
+		then(r)
+		require.NoError(t, reader.SetReadDeadline(time.Now().Add(time.Minute)))
+		lines, said := bufio.NewReader(reader), ""
+		for !strings.Contains(said, "it can't be ended") {
+			line, err := lines.ReadString('\n')
+			require.NoError(t, err, said)
+			said += line
+		}
+		time.Sleep((&options{ttl: ttl, grace: ttl / 3}).margin()) // which is at most left of the lease
+		require.NoError(t, syscall.Kill(pid(t, up[1]), syscall.SIGKILL))
+		rest, err := io.ReadAll(lines)
+		require.NoError(t, err)
+		r.wait().expect(exitLost)
+		return said + string(rest)
 	}
-	const why = ": operation not permitted, because it runs as another user; start it as sudo redlockctl lock"
+	const (
+		why    = ": operation not permitted, because it runs as another user; start it as sudo redlockctl lock"
+		worked = "the command worked on without the lock until it ended on its own"
+	)
 
-	r := start("12", command)
-	require.NoError(t, r.cmd.Process.Signal(syscall.SIGTERM))
-	w.each("SET", "k", "something else")
-	ended := r.wait().expect(exitLost, `can't send the command the signal "terminated"`+why,
-		`the command goes on, and soon without the lock on "k": it can't be ended`+why,
-		"the command worked on without the lock until it ended on its own")
-	assert.NotContains(t, ended.stderr, "ended by SIGKILL")
+	said := lasts(func(r *running) {
+		require.NoError(t, r.cmd.Process.Signal(syscall.SIGTERM))
+		w.each("SET", "k", "something else")
+	})
+	for _, text := range []string{`can't send the command the signal "terminated"` + why, `the command goes on, and soon without the lock on "k": it can't be ended` + why, worked} {
+		assert.Contains(t, said, text)
+	}
+	assert.NotContains(t, said, "ended by SIGKILL")
 	w.each("DEL", "k")
 
 	// A server that can't be reached at the end says nothing about a lease that was over.
-	r = start("12", command)
-	w.servers[0].Kill()
-	w.servers[1].Kill()
-	ended = r.wait().expect(exitLost, "the command worked on without the lock until it ended on its own")
-	assert.NotContains(t, ended.stderr, "the lease was valid")
+	said = lasts(func(*running) {
+		w.servers[0].Kill()
+		w.servers[1].Kill()
+	})
+	assert.Contains(t, said, worked)
+	assert.NotContains(t, said, "the lease was valid")
 }

@@ -299,8 +299,8 @@ func abstract(r recording, _ []string) (string, error) {
 		}
 		return strings.Join(harmed, ", ")
 	}
-	return fmt.Sprintf(`Redlock as the Redis document has it, this library, and this library with a resource that checks tokens were played on
-five simulated servers, %d times for each of %d kinds of random fault. Runs with harm, with the 95 %% interval:
+	return fmt.Sprintf(`Three designs were played on five simulated servers, %d times for each of %d kinds of random fault: Redlock as in the Redis
+document, this library, and this library with a resource that checks tokens. Runs with harm, with the 95 %% interval:
 
 - servers restarted without their data: Redlock %s, this library %s
 - servers' clocks set: Redlock %s, this library %s
@@ -316,7 +316,7 @@ plays of scenarios ended as simulated.
 *Not shown:* rates in production, where faults are rarer; that the assumptions hold on your servers; networks of many
 machines; tests by anyone but the authors.
 
-Recorded on %s. The simulation is deterministic, so these are the runs of this page's commit.`,
+Recorded on %s. The simulation is deterministic, so this page's commit gives the same runs.`,
 		r.Seeds, len(r.Matrix.Faults), rate("redlock", "restart-empty"), rate("default", "restart-empty"),
 		rate("redlock", "step-server"), rate("default", "step-server"),
 		rate("redlock", "pause"), rate("default", "pause"), rate("token-admit", "pause"),

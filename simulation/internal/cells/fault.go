@@ -78,7 +78,7 @@ func Faults() []Fault {
 		Needs: []string{"a process was paused"},
 		kinds: []fault.Kind{fault.Suspend}, shape: beforeWrites,
 	}, {
-		Name: "crash", Title: "clients die, with the lock or without, and some come back knowing nothing",
+		Name: "crash", Title: "clients die, with the lock or without, and some come back without their memory",
 		Group: Clients, Source: "the Redis document, \"Safety and Liveness Guarantees\": deadlock free",
 		Needs: []string{"a process crashed or a process was rebooted"},
 		kinds: []fault.Kind{fault.Crash, fault.Reboot},
@@ -93,11 +93,11 @@ func Faults() []Fault {
 		Needs: []string{skewed}, Watched: []string{jumped},
 		kinds: []fault.Kind{fault.Step}, shape: and(ofServers, oftenAll),
 	}, {
-		Name: "rate-small", Title: "all clocks run apart by up to half a hundredth: what the allowance is for",
+		Name: "rate-small", Title: "all clocks run apart by up to 0.5 %: the allowance covers that",
 		Group: Servers, Source: "the Redis document, \"Safety Arguments\"",
 		kinds: []fault.Kind{fault.Rate}, shape: and(oftenAll, func(f *fault.Fault) { f.PPM %= 5_001 }),
 	}, {
-		Name: "rate", Title: "all clocks run apart by up to a tenth: faster than chrony may slew one",
+		Name: "rate", Title: "all clocks run apart by up to 10 %: faster than chrony may slew a clock",
 		Group: Servers, Source: "chrony.conf(5), maxslewrate",
 		kinds: []fault.Kind{fault.Rate}, shape: oftenAll,
 	}, {
@@ -126,7 +126,7 @@ func Faults() []Fault {
 		Needs: []string{"a server split in two", forgot},
 		kinds: []fault.Kind{fault.SplitBrain}, shape: oftenAll,
 	}, {
-		Name: "hang", Title: "servers stop and go on, with all that they had been asked meanwhile",
+		Name: "hang", Title: "servers stop and go on, and then carry out all requests that came meanwhile",
 		Group: Links, Source: "redisson/redisson issue 1636",
 		Needs: []string{"a server hung", waited},
 		kinds: []fault.Kind{fault.Hang}, shape: oftenAll,

@@ -64,11 +64,6 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	return x.print(ctx, seeds, report)
 }
 
-// registry returns the names for explore.
-func registry() search.Registry {
-	return search.Registry{Workloads: search.Workloads(), Designs: designs.All()}
-}
-
 func (x *exploration) search(ctx context.Context, o search.Options) (search.Report, error) {
 	o.Progress = func(b search.Batch) { x.progress.runs(b.Runs, o.To, fmt.Sprintf(", %d with violations", b.Violating)) }
 	defer x.progress.clear()

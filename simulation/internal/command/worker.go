@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 
+	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/search"
 )
@@ -48,4 +49,9 @@ func startWorker(what string) search.Worker {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errs
 		return cmd.Run()
 	}
+}
+
+// registry returns the names for explore.
+func registry() search.Registry {
+	return search.Registry{Workloads: search.Workloads(), Designs: designs.All()}
 }

@@ -1,0 +1,100 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options configure Run and Replay.
+type Options struct {
+	// Command starts a driver: a program and its arguments.
+	Command []string
+	// Servers is how many servers there are, 1 to 9. 0: one if the driver takes one, else five.
+	Servers int
+	// Binary is the server program: a name to look for in the PATH, or a path. Args are added to
+	// its command line. Embedded: servers in this process instead, which have fewer faults.
+	Binary   string
+	Args     []string
+	Embedded bool
+	// WritesAlone: the resource's guard sees the tokens of writes, and not those of reads.
+	WritesAlone bool
+	// TTL is how long leases last, 200 ms to 1 min. Default 1.5 s.
+	TTL time.Duration
+	// For is how long it goes on after the cases, with random schedules. 0: the cases alone.
+	For time.Duration
+	// ShrinkFor is for how long the schedule of each finding is made shorter at the end. 0: not.
+	ShrinkFor time.Duration
+	// Seed selects the random schedules.
+	Seed uint64
+	// Faults restricts the faults, see Faults. Default: all.
+	Faults []string
+	// Allow is what may be found, see Broken.Allowed: a fault for all of its findings, one of its
+	// findings as in "pause: stale write", or "limits" for all that are limits, see Broken.Limit.
+	Allow []string
+	// Parallel is how many plays run at once, 1 to 16. Default 4.
+	Parallel int
+	// Say, if not nil, is called with what begins, and after each play with a text that replaces that
+	// of the last play. Calls do not overlap.
+	Say func(text string, replaces bool)
+
+	startLimit time.Duration // of a driver, for tests. Default startLimit
+	persist    bool          // all that the servers have answered outlives their processes
+}
+
+// ErrOptions: Options can't be used. The message says why.
+var ErrOptions = errors.New("box: bad options")
+
+func (o Options) validate() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrOptions, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case len(o.Command) == 0:
+		return bad("there is no command that starts a driver")
+	case o.Servers < 0 || o.Servers > len(letters):
+		return bad("%d servers, want 1 to %d", o.Servers, len(letters))
+	case o.TTL < 200*time.Millisecond || o.TTL > time.Minute:
+		return bad("a TTL of %v, want 200ms to 1m", o.TTL)
+	case o.For < 0 || o.ShrinkFor < 0:
+		return bad("random schedules for %v, and %v to shorten them; want 0 or more", o.For, o.ShrinkFor)
+	case o.Parallel < 1 || o.Parallel > 16:
+		return bad("%d plays at once, want 1 to 16", o.Parallel)
+	}
+	for _, fault := range o.Faults {
+		if !slices.Contains(Faults(), fault) {
+			return bad("no fault %q; there are %q", fault, Faults())
+		}
+	}
+	for _, text := range o.Allow {
+		switch fault, kind, one := cutAllowed(text); {
+		case !one && fault == limits:
+		case !one && slices.Contains(Kinds(), Kind(fault)):
+			return bad("%q is allowed under no fault; write it with one, as in \"pause: %s\"", fault, fault)
+		case !slices.Contains(Faults(), fault):
+			return bad("no fault %q to allow; there are %q, and %q for what the Redis document's lock shows, too", fault, Faults(), limits)
+		case one && !slices.Contains(Kinds(), kind):
+			return bad("no finding %q to allow under %q; there are %q", kind, fault, Kinds())
+		}
+	}
+	return nil
+}
+
+// limits allows all findings that are limits.
+const limits = "limits"
+
+// cutAllowed reads a fault, or a finding under it, such as "pause: stale write".
+func cutAllowed(text string) (fault string, kind Kind, one bool) {
+	fault, found, one := strings.Cut(text, ":")
+	return strings.TrimSpace(fault), Kind(strings.TrimSpace(found)), one
+}
+
+// allows reports whether a finding may be there.
+func (o Options) allows(by string, found Broken) bool {
+	return slices.ContainsFunc(o.Allow, func(text string) bool {
+		fault, kind, one := cutAllowed(text)
+		return fault == by && (!one || kind == found.Kind) || fault == limits && found.Limit
+	})
+}

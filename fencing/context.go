@@ -16,8 +16,8 @@ func NewContext(ctx context.Context, t Token) context.Context {
 // token, or with the zero Token, it returns the zero Token, which every Guard
 // refuses, and false.
 //
-// Work under two leases has the token of the inner one. It says nothing to a guard
-// of what the outer one protects: pass the outer lease's Token there.
+// Work under two leases has the token of the inner one. The inner token means nothing to a guard
+// of what the outer lease protects: pass the outer lease's Token there.
 func FromContext(ctx context.Context) (Token, bool) {
 	t, _ := ctx.Value(contextKey{}).(Token)
 	return t, t != 0

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Config configures one instance. The zero Config is a good one.
+// Config configures one instance. The zero Config is ready to use.
 type Config struct {
 	// Name names the instance in errors, hooks and reports: up to 256 bytes of printable UTF-8.
 	// Default: the client's address. The instances of one quorum need different names. Use the
@@ -35,18 +35,18 @@ type Config struct {
 	// VouchedRunID is a run ID of the server (run_id in INFO server) for which you vouch: the
 	// server started with all votes that it ever gave, for example because it is new and
 	// nobody has locked on it, and its address has led to no other server within
-	// quorum.Config.MaxTTL. A client that starts then skips that run's quarantine. It does
-	// not help with another run, for a client that has seen another run of the server, or
-	// after the server has been up for a quarantine. Don't empty the server before that.
-	// OpenAll refuses it: give it to Open or New for each server. Up to 64 letters and digits.
+	// quorum.Config.MaxTTL. A client that starts then skips that run's quarantine. It has no
+	// effect on another run, for a client that has seen another run of the server, or after the
+	// server has been up for a quarantine. Don't delete the server's data before then. OpenAll
+	// refuses it: give it to Open or New for each server. Up to 64 letters and digits.
 	VouchedRunID string
 
 	// FixedAddress says that the address never leads to another server while the first one
 	// runs. That is true of a machine's own address, but not of a service's, a proxy's, or a
 	// name that is switched. With it, TTL may be as long as quorum.Config.MaxTTL; without it,
-	// TTL must be shorter by Redis.ConnLife. If it is set and not true, two clients can hold
-	// one lock for that time after the address has moved. It has no effect on a deployment (Open),
-	// whose master moves. Default false.
+	// TTL must be shorter by Redis.ConnLife. If it is set and the address moves all the same, two
+	// clients can hold one lock for that time after the move. It has no effect on a deployment
+	// (Open), whose master moves. Default false.
 	FixedAddress bool
 
 	// AddressLag is how long after the address has moved a new connection may still lead to
@@ -58,9 +58,9 @@ type Config struct {
 	// Credentials returns the account for each new connection to the server, for passwords that change
 	// and for tokens of a cloud provider. Connections are renewed every few seconds. If it fails no
 	// connection is made. It must heed its context, and may be called from several goroutines at once.
-	// Only Open and OpenAll accept it, and only for URLs without a password of the server. Of a Cluster
-	// it is also the account for the listed nodes. Under Sentinel it is the master's, and the URL's
-	// account is Sentinel's. Default: the URL's account.
+	// Only Open and OpenAll accept it, and only for URLs without a password of the server. For a
+	// Cluster it is also the account for the listed nodes. Under Sentinel it is the master's, and
+	// the URL's account is Sentinel's. Default: the URL's account.
 	Credentials func(ctx context.Context) (username, password string, err error)
 
 	// TLS configures TLS for a rediss:// URL: RootCAs for your own CA, Certificates if the

@@ -81,7 +81,7 @@ func parseDeployment(opt *redis.Options, query url.Values) (*deployment, error) 
 	case cluster && (err != nil || !on):
 		return nil, errors.New("parameter cluster: want true, or leave it out")
 	case sentinel && cluster:
-		return nil, errors.New("parameters master_name and cluster: a deployment is of Sentinel or a Cluster, not both")
+		return nil, errors.New("parameters master_name and cluster: a deployment is under Sentinel or a Cluster, not both")
 	case sentinel && (d.master == "" || !isName(d.master)):
 		return nil, errors.New("parameter master_name: want the master's name in Sentinel")
 	case query.Get("username") != "" && query.Get("password") == "":

@@ -11,7 +11,7 @@
 // # Keys
 //
 //	invoice                    the lock: the holder's value, which expires with the lease
-//	{invoice}:redlock          the counter: microseconds since 1970 where it started, and one for each try
+//	{invoice}:redlock          the counter: it starts at the clock, in microseconds since 1970, and each try adds one
 //	{invoice}:redlock:waiters  the wait queue: the channels of the processes that wait, on one instance
 //	{redlock}:served:NAME      the mark: ID@EPOCH SET, see MarkKey
 //
@@ -23,8 +23,8 @@
 // # Requests
 //
 // An acquisition is a transaction of the server's own commands, which the client judges
-// afterwards (transaction.go, judge.go). What compares before it writes is a script, for any
-// number of keys (list.go, and folder scripts). A server without Lua, MULTI or EXEC is no
+// afterwards (transaction.go, judge.go). A request that compares before it writes is a script,
+// for any number of keys (list.go, and folder scripts). A server without Lua, MULTI or EXEC is no
 // instance: its Probe fails with ErrCommand.
 //
 // A request names the run of the server that was probed (wire.Request.Run). Scripts compare it
@@ -36,13 +36,13 @@
 // # Connections
 //
 // go-redis makes each connection and speaks on it. The instance keeps it as a link, outside of
-// go-redis's pool (link.go), and sends on it what many goroutines want together (pipe.go). Links
-// are made in the background, however long the requests wait.
+// go-redis's pool (link.go), and sends the requests of many goroutines on it together (pipe.go).
+// Links are made in the background, and a dial may take longer than the requests wait.
 //
-// A connection stays with its server though the address has moved to another one. So no link is
-// used for longer than twice the redis.Options.ConnMaxLifetime: 2.5 s by Open and Harden, at most
-// 30 s. That time and DialTimeout shorten the longest TTL, see Redis.ConnLife and
-// Config.FixedAddress.
+// A connection stays with its server even after the address has moved to another server. So no
+// link is used for longer than twice redis.Options.ConnMaxLifetime, which is at most 30 s. Open
+// and Harden set it to 2.5 s. That time and DialTimeout shorten the longest TTL, see
+// Redis.ConnLife and Config.FixedAddress.
 //
 // A link ends if a reply was not read in time or could not be read. The outcome of its
 // requests is unknown then. A server that hangs costs a few connections, and is back with its

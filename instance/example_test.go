@@ -63,7 +63,7 @@ func ExampleOpen() {
 	fmt.Println(err)
 	// Output:
 	// true
-	// instance: bad server URL: parameter max_retries is not taken: a command must not be sent twice
+	// instance: bad server URL: parameter max_retries is not accepted: a command must not be sent twice
 }
 
 // TLS with a CA of one's own.

@@ -18,16 +18,16 @@ func (g *Group) all() []*Redis {
 	return g.members
 }
 
-// OpenAll opens an instance for each URL, as Open does, or none. With the zero Config, redlock.Open
-// also makes the Coordinator. Each gets its address as its
-// name. So cfg.Name must be empty, and so must cfg.VouchedRunID, which belongs to one server.
+// OpenAll opens an instance for each URL, as Open does, or none. redlock.Open does the same with
+// the zero Config, and also makes the Coordinator. Each instance gets its address as its name. So
+// cfg.Name must be empty, and so must cfg.VouchedRunID, which belongs to one server.
 //
 // The same address twice is an error, in any spelling and with any database, because one
-// server has one vote. Two names of one server show when they are probed, by its run ID.
+// server has one vote. Two names of one server are found by its run ID when they are probed.
 func OpenAll(cfg Config, urls ...string) (*Group, error) {
 	switch {
 	case len(urls) == 0:
-		return nil, fmt.Errorf("%w: no URLs were given, a quorum takes at least one instance", ErrConfig)
+		return nil, fmt.Errorf("%w: no URLs were given; a quorum needs at least one instance", ErrConfig)
 	case cfg.Name != "":
 		return nil, fmt.Errorf("%w: Config.Name is %q, but each of %d instances needs a name of its own; leave it empty", ErrConfig, cfg.Name, len(urls))
 	case cfg.VouchedRunID != "":

@@ -48,7 +48,7 @@ func (e *evidence) judge(c *call, prefix string) (vote wire.Vote) {
 	case failed != nil && (way == 0 || !failed.ofCounter):
 		return wire.Vote{Unsent: !set, Err: failed.why(req, prefix)}
 	case way > 0 && set:
-		return wire.Vote{Err: fmt.Errorf("%w: of several keys some were free, and could not be deleted again", ErrServer)}
+		return wire.Vote{Err: fmt.Errorf("%w: some of the keys were set, although others were taken, and could not be deleted again", ErrServer)}
 	}
 	if req.Clock {
 		vote.Clock = e.clock

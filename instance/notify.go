@@ -106,7 +106,7 @@ func (s *subscription) Next() (string, error) {
 			// go-redis has subscribed again on another connection, after it lost the first one without
 			// saying so. Notifications may have been missed.
 			if err == nil {
-				err = fmt.Errorf("%w: the subscription's was lost", ErrConnection)
+				err = fmt.Errorf("%w: the subscription's connection was lost", ErrConnection)
 			}
 		}
 		if err != nil {

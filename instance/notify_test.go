@@ -99,7 +99,7 @@ func TestSubscribedAgain(t *testing.T) {
 	require.NoError(t, err)
 	_, err = e.Next()
 	require.ErrorIs(t, err, ErrConnection)
-	require.ErrorContains(t, err, "the subscription's was lost")
+	require.ErrorContains(t, err, "the subscription's connection was lost")
 	require.NoError(t, e.Close())
 }
 

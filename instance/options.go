@@ -49,10 +49,11 @@ const (
 // Harden returns a copy of opt, so that New accepts redis.NewClient's client. nil stands for
 // the zero Options.
 //
-// It turns off retries of commands and dials, CLIENT SETINFO (DisableIdentity), which is a round
-// trip of no use, and the pool for pipelines. It makes the client respect contexts. It selects
-// RESP2, in which a server never sends a byte that was not asked for, so that any such byte shows a
-// connection that is out of step. Client-side caching and maintenance notifications take RESP3.
+// It turns off retries of commands and dials, CLIENT SETINFO (DisableIdentity), which is a
+// useless round trip, and the pool for pipelines. It makes the client respect contexts. It
+// selects RESP2, in which a server never sends a byte that was not asked for, so that any such
+// byte shows a connection that is out of step. Client-side caching and maintenance notifications
+// need RESP3.
 //
 // Options that are not set or turned off get values: timeouts 2 s, PoolSize 64 (an instance uses 9
 // connections at most), buffers 4 KiB, ConnMaxLifetime 2.5 s (also if it is above 30 s). It wraps the
@@ -150,7 +151,7 @@ func checkOptions(client *redis.Client) error {
 		{opt.WriteTimeout <= 0, OptionError{"WriteTimeout", "off", "a positive duration",
 			"the client would wait forever for a server that reads nothing, with -2 even beyond the context's deadline"}},
 		{opt.ConnMaxLifetime <= 0 || opt.ConnMaxLifetime > maxLifetime, OptionError{"ConnMaxLifetime", lifetime, "up to " + maxLifetime.String(),
-			"when the address leads to another server, as a service's does after a switch, open connections would still lead to the old one, and nothing would tell"}},
+			"when the address leads to another server, as a service's does after a switch, open connections would still lead to the old one, and nothing would show it"}},
 	} {
 		if check.bad {
 			return &check.OptionError

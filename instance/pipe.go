@@ -462,5 +462,5 @@ func (r *Redis) Connect(ctx context.Context) error {
 	}
 }
 
-// RoundTrip is what a small exchange takes at best, see wire.Connector.
+// RoundTrip is the shortest time that a small exchange takes, see wire.Connector.
 func (r *Redis) RoundTrip() time.Duration { return time.Duration(r.pipe.trip.Load()) }

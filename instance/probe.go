@@ -62,7 +62,7 @@ func (p *probe) commands() []redis.Cmder {
 }
 
 // Probe asks the server who it is, as wire.Instance says. On a master, Probe writes the mark (see MarkKey)
-// if there is none. It needs no right to do so.
+// if there is none. It also works without the right to write the mark.
 func (r *Redis) Probe(ctx context.Context, known wire.Known) (wire.Identity, error) {
 	if ctx.Err() != nil {
 		return wire.Identity{}, contextEnded(ctx)
@@ -264,12 +264,12 @@ func (p *probe) marked(id *wire.Identity, known wire.Known) error {
 	text := func(i int) string { s, _ := reply[i].(string); return s }
 	number := func(i int) int64 { n, _ := reply[i].(int64); return n }
 	if len(reply) != 5 {
-		return fmt.Errorf("%w: a mark was answered with %.60q", ErrReply, fmt.Sprint(reply))
+		return fmt.Errorf("%w: the request for the mark was answered with %.60q", ErrReply, fmt.Sprint(reply))
 	}
 	// Invariant: an Identity is that of one server in one run. A proxy may turn to another server between
 	// two commands; only the script is one step.
 	if id.RunID != "" && text(0) != id.RunID || id.ReplID != "" && text(1) != id.ReplID {
-		return fmt.Errorf("%w: INFO told the run ID %.8q and the replication ID %.8q, a script the run ID %.8q and the replication ID %.8q; the Probe is repeated",
+		return fmt.Errorf("%w: INFO reported the run ID %.8q and the replication ID %.8q, but a script reported the run ID %.8q and the replication ID %.8q; the Probe is repeated",
 			errMixed, id.RunID, id.ReplID, text(0), text(1))
 	}
 	switch number(2) {

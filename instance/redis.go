@@ -61,7 +61,7 @@ func newRedis(client *redis.Client, cfg Config, name string, owned bool, d *depl
 	if cfg.Name != "" {
 		name = cfg.Name
 	} else if !isName(name) {
-		return nil, fmt.Errorf("%w: the client's address %.300q can't serve as its name, set Config.Name", ErrConfig, name)
+		return nil, fmt.Errorf("%w: the client's address %.300q can't serve as its name; set Config.Name", ErrConfig, name)
 	}
 	r := &Redis{name: name, cfg: cfg, client: client, owned: owned, deployment: d, prefix: d.prefix()}
 	r.markKey = r.Key(MarkKey(name))
@@ -73,9 +73,10 @@ func newRedis(client *redis.Client, cfg Config, name string, owned bool, d *depl
 // Name returns Config.Name, or the client's address.
 func (r *Redis) Name() string { return r.name }
 
-// ConnLife is the longest time from the dial of a connection to the last request on it, and
-// Config.AddressLag. The former is the client's DialTimeout and twice its ConnMaxLifetime, with its
-// jitter, because others may have used the connection before. It is 0 with Config.FixedAddress.
+// ConnLife is the longest time from the dial of a connection to the last request on it, plus
+// Config.AddressLag. The former is the client's DialTimeout and twice its ConnMaxLifetime, with
+// its jitter, because others may have used the connection before. It is 0 with
+// Config.FixedAddress.
 func (r *Redis) ConnLife() time.Duration {
 	if r.fixed() {
 		return 0
@@ -98,15 +99,16 @@ func (r *Redis) renewAfter() time.Duration { return r.lifetime() / 2 }
 
 func (r *Redis) dialTimeout() time.Duration { return dialTimeout(r.client.Options()) }
 
-// Key is where a key is on the server: on a Cluster all keys are in one slot, see Open.
+// Key returns what a key is called on the server: on a Cluster all keys are in one slot, see
+// Open.
 func (r *Redis) Key(key string) string { return r.prefix + key }
 
 // Client returns the go-redis client, for the caller's own commands.
 func (r *Redis) Client() *redis.Client { return r.client }
 
 // Close closes the instance: requests that wait, and later ones, fail with ErrClosed. It closes
-// the client if Open made it, and not one that was given to New. A second call does
-// nothing, and neither does Close of a nil Redis, which came with an error.
+// the client if Open made it, and not one that was given to New. A second call does nothing.
+// Neither does a call on the nil Redis that comes with an error.
 func (r *Redis) Close() error {
 	if r == nil {
 		return nil

@@ -21,7 +21,7 @@ func (p *parser) why() error {
 	if p.err != nil {
 		return explain(p.err)
 	}
-	return fmt.Errorf("%w: it goes on with %.60q", ErrReply, p.rest)
+	return fmt.Errorf("%w: the next bytes are %.60q", ErrReply, p.rest)
 }
 
 // line reads a line: a type and what follows it.

@@ -40,12 +40,12 @@ func newTry(command, key string) *try {
 	return &try{cmd: redis.NewCmd(context.Background(), args...)}
 }
 
-// Rights asks which of the rights that a lock needs the client's user lacks: to the commands, to the mark
-// and to the keys of these locks. Without keys it asks only about commands and the mark.
+// Rights finds the rights that a lock needs and the client's user lacks: to the commands, to the
+// mark and to the keys of these locks. Without keys it asks only about commands and the mark.
 //
-// It changes nothing. It begins a transaction that can't succeed, because of a command without its
-// arguments, and sends each command into it. The server checks the rights when it takes a command into a
-// transaction, and carries out none of this one.
+// It changes nothing. It begins a transaction that can't succeed, because one command lacks its
+// arguments, and queues each command in it. The server checks the rights when it queues a
+// command, and carries out none of this transaction.
 func (r *Redis) Rights(ctx context.Context, keys ...string) (Rights, error) {
 	// A server that doesn't let the user in would refuse MULTI, too.
 	l, err := r.pipe.connect(ctx)

@@ -24,7 +24,7 @@ import (
 //	unix://user:password@/path/to/socket?db=0
 //
 // User, password, port (6379), host (localhost) and database (0) are optional. Write special
-// characters in the password as %XX. Parameters, of go-redis's:
+// characters in the password as %XX. Of go-redis's parameters, these are accepted:
 //
 //	db              the database's number (unix only; elsewhere it is the path)
 //	client_name     the connections' name in CLIENT LIST
@@ -32,7 +32,7 @@ import (
 //	pool_size       the number of connections, 1 to 10000
 //	skip_verify     true or false: don't check the server's certificate (rediss)
 //
-// An instance may also be a deployment, with the spelling of go-redis (ParseFailoverURL and
+// An instance may also be a deployment, spelled as in go-redis (ParseFailoverURL and
 // ParseClusterURL):
 //
 //	redis://sentinel1:26379?master_name=mymaster&addr=sentinel2:26379&addr=sentinel3:26379
@@ -41,12 +41,13 @@ import (
 //
 // The first is the master that Sentinel names. The URL's account is for Sentinel, username and
 // password are the master's. The others are a Cluster, which gives the instance one master: that of
-// one slot, in which all its locks are. Each new connection asks all listed addresses for the master. A
-// majority of all Sentinels, listed or not, has to name the same one, or a majority of the listed nodes
-// of a Cluster: list all Sentinels, three nodes or more, and no address that is gone, and the same in
-// all clients. A failover is another run of the server: the instance's votes don't count for MaxTTL. So N
-// deployments survive what N single servers survive, and one deployment alone gives no lock for MaxTTL
-// after each failover.
+// one slot, in which all its locks are. Each new connection asks all listed addresses for the
+// master. A majority of all Sentinels, listed or not, has to name the same master; of a Cluster,
+// a majority of the listed nodes. So list all Sentinels, or at least three nodes of the Cluster.
+// List no address that is gone, and list the same addresses in all clients. A failover starts
+// another run of the server: the instance's votes don't count for MaxTTL. So N deployments
+// survive what N single servers survive, and one deployment alone gives no lock for MaxTTL after
+// each failover.
 //
 // Open does no I/O. Its error Is ErrURL or ErrConfig, and never repeats what could be a part
 // of the password.
@@ -146,7 +147,7 @@ func parseURL(rawURL string) (*redis.Options, *deployment, error) {
 	case u.Scheme == "memory":
 		return bad("memory:// is a server inside the process that opens it with redlock.Open: there is nothing to connect to, and no other process or command sees its locks")
 	case u.Scheme != "redis" && u.Scheme != "rediss" && u.Scheme != "unix":
-		return bad("its scheme is unknown, use redis://, rediss:// (TLS) or unix://")
+		return bad("its scheme is unknown; use redis://, rediss:// (TLS) or unix://")
 	case strings.Contains(rawURL, "#"):
 		return bad("it has a #; write one in the password as %%23")
 	case u.Opaque != "":
@@ -168,7 +169,7 @@ func parseURL(rawURL string) (*redis.Options, *deployment, error) {
 	case port != "" && !isPort(port):
 		return bad("its port must be 1 to 65535")
 	case strings.ContainsAny(host, noHost):
-		return bad("its host has a character that no host has; list one server per URL, or the other addresses of one deployment as addr=host:port")
+		return bad("its host has a character that no host name can have; list one server per URL, or the other addresses of one deployment as addr=host:port")
 	case hasColon(host):
 		return bad("its host has a colon; if a password stands before it, write an @ between password and host, as in redis://user:password@host:6379")
 	}
@@ -187,9 +188,9 @@ func parseURL(rawURL string) (*redis.Options, *deployment, error) {
 		p, known := parameters[name]
 		switch {
 		case !known:
-			return bad("a parameter is unknown; there are db, client_name, dial_timeout, read_timeout, write_timeout, pool_size and skip_verify, and for deployments addr, master_name, username, password and cluster (write a ? in the password as %%3F)")
+			return bad("a parameter is unknown; the known ones are db, client_name, dial_timeout, read_timeout, write_timeout, pool_size and skip_verify, and for deployments addr, master_name, username, password and cluster (write a ? in the password as %%3F)")
 		case p.valid == nil:
-			return bad("parameter %s is not taken: %s", name, p.want)
+			return bad("parameter %s is not accepted: %s", name, p.want)
 		case len(values) > 1:
 			return bad("parameter %s is given twice", name)
 		case name == "db" && !unix && db != "":

@@ -9,15 +9,17 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// TryAcquire tries once to take the lock on key. That is one round, which asks all instances. Of
-// several clients that try at once on a free lock exactly one gets it, as long as a quorum of
-// instances answers. If the votes are split between them, each asks one instance first from then on, the
-// same for all clients. The one that gets its vote asks the others, and the rest look until they see who has
-// the lock. As a rule that takes two more round trips and some milliseconds; at most some six InstanceTimeouts.
-// It waits as long at most for its turn, if very many rounds of this Coordinator are under way (ErrOverloaded, see
-// Lab.MaxInFlight). If the winner has released the lock by then, another client gets it: hold the lock for longer, or use
-// package once, if the work is to be done once. If a client died and left its key on that first instance, tries whose
-// votes are split get ErrSplit until the key has expired.
+// TryAcquire tries once to take the lock on key, with one round that asks all instances. If
+// several clients try at once on a free lock, exactly one of them gets it, as long as a quorum of
+// instances answers. If the votes are split between the clients, each client from then on asks
+// one instance first, the same one for all clients. The client that gets this instance's vote
+// asks the other instances, and the other clients look until they see who has the lock. That
+// usually takes two more round trips and a few milliseconds, and at most about six
+// InstanceTimeouts. If very many rounds of this Coordinator are under way, TryAcquire also waits
+// for its turn, for at most as long (ErrOverloaded, see Lab.MaxInFlight). If the winner has
+// already released the lock by then, another client gets it: hold the lock for longer, or use
+// package once, if the work is to be done once. If a client died and left its key on that first
+// instance, tries whose votes are split get ErrSplit until the key has expired.
 //
 // Errors: ErrConfig for a key that can't be used, ErrHeldByCaller, ErrClosed; and as
 // *RoundError ErrTaken, ErrSplit if nobody was seen to get the lock, ErrNoQuorum, ErrTooSlow, ErrUnsettled, ErrSetMismatch, ErrOverloaded,
@@ -85,7 +87,7 @@ func (c *Coordinator) Do(ctx context.Context, key string, work func(ctx context.
 	return c.DoUnder(ctx, func(ctx context.Context) (*Lease, error) { return c.Acquire(ctx, key) }, work)
 }
 
-// DoUnder is Do under whichever lease acquire takes, as by another function than Acquire.
+// DoUnder is like Do, but calls acquire to take the lease.
 func (c *Coordinator) DoUnder(
 	ctx context.Context,
 	acquire func(ctx context.Context) (*Lease, error),
@@ -167,12 +169,12 @@ func (c *Coordinator) deliver(ctx context.Context, lease *Lease) *Lease {
 // AcquireAll takes one lease on all of the keys, or none. It is Acquire for several keys: at most
 // wire.MaxKeys, 16, each given once, in any order. The lease has one token, which is larger than
 // that of every earlier lease on any of the keys, and smaller than that of every later one.
-// Extensions, loss and release are those of all keys: if too many instances have lost any of
-// them, the lease is lost.
+// The lease is extended, lost and released as a whole: if too many instances have lost any of its
+// keys, it is lost.
 //
 // No client ever has some of the keys and waits for the others, so the order in which clients
-// name their keys doesn't matter. But a client that needs many keys may wait for long while others
-// take them one by one. Terms.MaxWait and ctx bound that.
+// name their keys doesn't matter. But a client that needs many keys may wait for a long time
+// while others take them one by one. Terms.MaxWait and ctx bound that.
 //
 // Errors: those of Acquire. ErrConfig also if there are no keys, too many, or one twice.
 // RoundError.Holder says which key is in the way. With a single key it is Acquire.

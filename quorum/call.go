@@ -268,12 +268,12 @@ func (c *call) implausible() error {
 	told := !vote.Clock.IsZero()
 	switch {
 	case !vote.Token.Valid():
-		return fmt.Errorf("it granted with the token %d, which is none", vote.Token)
+		return fmt.Errorf("it granted with the token %d, which is no token", vote.Token)
 	//guard:grant-within-the-bound  a grant with a token that is too far ahead of the server's clock is no grant
 	case told && int64(vote.Token) > vote.Clock.Add(fence.Ahead).UnixMicro():
 		return &wire.CounterError{Token: vote.Token, Clock: vote.Clock, Most: fence.Ahead}
 	case told && vote.Token <= c.floor && int64(vote.Token) <= vote.Clock.UnixMicro():
-		return fmt.Errorf("%w: it granted with the token %d, of a counter that may be older than tokens it gave before, and has come to %d", ErrConfig, vote.Token, c.floor)
+		return fmt.Errorf("%w: it granted with the token %d, but tokens that it gave before may have reached %d", ErrConfig, vote.Token, c.floor)
 	}
 	return nil
 }

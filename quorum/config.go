@@ -16,8 +16,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Switch turns a feature on or off. The zero Switch is On: what keeps a lock safe has to be
-// turned off by name.
+// Switch turns a feature on or off. The zero Switch is On: a safety feature has to be turned off
+// explicitly.
 type Switch uint8
 
 // The positions.
@@ -49,21 +49,21 @@ type Config struct {
 	// lost (ErrTooSlow). Default 0: any validity above zero.
 	MinValidity time.Duration
 
-	// MaxTries bounds the tries of one Acquire. A try is a round, or a look at a lock that
-	// another goroutine of this process has or waits for, at the moments at which a round
-	// would be due if that goroutine were another process. With 1 Acquire returns at once,
-	// like TryAcquire. The last try is one of TryAcquire: if the votes are split between clients
-	// that try at once, it goes on until one of them has the lock. Default 0: no bound.
+	// MaxTries bounds the tries of one Acquire. A try is a round. If another goroutine of this
+	// process has the lock or waits for it, a try is only a look at that, made when a round would
+	// be due if that goroutine were in another process. With 1, Acquire returns at once, like
+	// TryAcquire. The last try works like TryAcquire: if the votes are split between clients that
+	// try at once, it goes on until one of them has the lock. Default 0: no bound.
 	MaxTries int
 
 	// MaxWait bounds the time that one Acquire waits, on the Coordinator's clock, for a
 	// holder in this process or another: more than 0. Default 0: no bound but the context's.
 	MaxWait time.Duration
 
-	// Note is a text about the lease that Inspect shows to others, such as what it is taken for:
-	// printable UTF-8, at most 128 bytes. It is part of the lock's value, as Owner is. So
-	// the instances set both in one step, and a note can't change while the lease lasts. Keep
-	// secrets out of it: everybody who can read the keys sees it. Default: none.
+	// Note is a text about the lease that Inspect shows to others, such as its purpose: printable
+	// UTF-8, at most 128 bytes. It is part of the lock's value, as Owner is. So the instances set
+	// both in one step, and a note can't change while the lease lasts. Keep secrets out of it:
+	// everybody who can read the keys sees it. Default: none.
 	Note string
 
 	// Quorum is how many instances must grant: N/2+1 to N. A higher quorum survives the loss
@@ -72,18 +72,20 @@ type Config struct {
 
 	// InstanceTimeout bounds each request to each instance. Extensions by Lease.KeepAlive
 	// wait up to four times as long while much validity is left, because a late answer is as
-	// good as an early one. It counts from when there is a connection to the instance
-	// (wire.Connector) and this client's earlier requests under the key have ended, and should be three round trips to it or more: if it is too short for
-	// the distance, errors and Verify say so. Default: a hundredth of TTL, but 50 ms to 500 ms, and at most a
+	// good as an early one. It counts from the moment at which there is a connection to the
+	// instance (wire.Connector) and this client's earlier requests under the key have ended. It
+	// should be at least three round trips to the instance: if it is too short for the distance,
+	// errors and Verify say so. Default: a hundredth of TTL, but 50 ms to 500 ms, and at most a
 	// quarter of TTL. At least 1 ms, and less than half of TTL.
 	InstanceTimeout time.Duration
 
 	// MaxTTL is the longest TTL that any client of these instances may use. A server that may
-	// have lost votes is in quarantine for as long. If an address may move, the time for
-	// which connections stay open comes off the TTL (wire.Instance.ConnLife). All clients must
-	// have the same MaxTTL: it is part of the Set's fingerprint, and a client with another
-	// one is refused (ErrSetMismatch), unless Lab.RestartQuarantine is Off or no mark can be kept.
-	// docs/running.md says how to change it. Whole milliseconds, at least TTL, at most a year. Default 30 s.
+	// have lost votes is in quarantine for that long. If an address may move, TTL must be shorter
+	// than MaxTTL by the time for which connections stay open (wire.Instance.ConnLife). All
+	// clients must have the same MaxTTL: it is part of the Set's fingerprint, and a client with
+	// another one is refused (ErrSetMismatch), unless Lab.RestartQuarantine is Off or no mark can
+	// be kept. docs/running.md says how to change it. Whole milliseconds, at least TTL, at most a
+	// year. Default 30 s.
 	//
 	// The servers' clocks must agree to within half of it, see assumption 3 of the package
 	// documentation.
@@ -99,9 +101,9 @@ type Config struct {
 	// Hooks are called when something happens. Default: none.
 	Hooks Hooks
 
-	// CloseAlso is closed by Coordinator.Close when nothing uses the instances any more, or
-	// Close's context has ended: their instance.Group, so that one Close closes all. Default:
-	// none, and whoever opened the instances closes them.
+	// CloseAlso is closed by Coordinator.Close when nothing uses the instances any more, or when
+	// Close's context has ended. Set it to the instances' instance.Group, so that one Close
+	// closes everything. Default: none, and whoever opened the instances closes them.
 	CloseAlso io.Closer
 
 	// Lab is for tests and demonstrations. Leave it zero.
@@ -134,10 +136,10 @@ func (c Config) with(t Terms) Config {
 	return c
 }
 
-// Lab is what tests and demonstrations change, and nobody needs for a lock. The zero Lab has all
+// Lab has settings for tests and demonstrations. No lock needs them. The zero Lab has all
 // guarantees of the package documentation. Some of its fields cost one of them: a smaller Drift,
-// RestartQuarantine Off and ClockMonitor Off cost exclusion, Fencing Off costs the order of tokens,
-// and Notifications Off the order of arrival among processes.
+// RestartQuarantine Off and ClockMonitor Off cost exclusion, Fencing Off costs the order of
+// tokens, and Notifications Off the order of arrival among processes.
 type Lab struct {
 	// Clock is the client's clock. Default: clock.New(), the machine's.
 	Clock clock.Clock
@@ -147,7 +149,7 @@ type Lab struct {
 	Random io.Reader
 
 	// Drift is the allowance for clocks that run at different rates. Default (both fields
-	// zero): drift.Default, 1 % and 2 ms. With a Floor of 1 ns alone there is almost none.
+	// zero): drift.Default, 1 % and 2 ms. Set only Floor, to 1 ns, for almost none.
 	Drift drift.Allowance
 
 	// Fencing keeps a counter per resource on the instances, and each lease gets a fencing
@@ -155,10 +157,10 @@ type Lab struct {
 	Fencing Switch
 
 	// RestartQuarantine ignores a server's votes until MaxTTL (and the drift allowance on it)
-	// after it came up, was promoted, got its first replica, or replaced another server, or
-	// after the first client reached it under the instance's name, whatever its persistence
-	// settings are. It also has counters raised that may be older than the tokens that the server gave, and
-	// notices two instances that are one server, and clients of other sets.
+	// after the server came up, was promoted, got its first replica, or replaced another server,
+	// or after the first client reached it under the instance's name, whatever its persistence
+	// settings are. It also raises counters that may be older than the tokens that the server
+	// gave, and detects two instances that are the same server, and clients of other sets.
 	RestartQuarantine Switch
 
 	// ClockMonitor ignores a server's votes for MaxTTL after its clock jumped.
@@ -168,11 +170,11 @@ type Lab struct {
 	// taken: more than 0. Default: half of MaxTTL, but 50 ms to 10 s.
 	ClockEvery time.Duration
 
-	// Notifications has a release notify the processes that wait for the lock, on instances
-	// that can do that (a Notifier), so that they need not poll. Processes are notified one
-	// at a time, in the order of arrival. While a process waits, and for some seconds after,
-	// it keeps one more connection to the instance that notifies it. Off makes waiters poll,
-	// as they do if an instance cannot notify (Hooks.CannotNotify reports it).
+	// Notifications makes a release notify the processes that wait for the lock, on instances
+	// that can do that (a Notifier), so that they need not poll. Processes are notified one at a
+	// time, in the order of arrival. While a process waits, and for some seconds after, it keeps
+	// one more connection to the instance that notifies it. Off makes waiters poll, as they do if
+	// an instance cannot notify (Hooks.CannotNotify reports it).
 	//
 	// A process that polls steps back after its turns, so that no other process waits
 	// forever. Acquire then waits before it asks again for the lock that this process has
@@ -189,10 +191,10 @@ type Lab struct {
 	BackoffMin, BackoffMax time.Duration
 
 	// MaxInFlight bounds the unanswered requests to one instance. Above it further votes fail
-	// at once with ErrOverloaded. A quarter of it is kept for extensions and releases. The
-	// rest also bounds the rounds for new locks that are under way at one time. As a rule fewer
-	// are: as many as keep the servers busy, or half as many each time that rounds time out. The
-	// others wait for their turn. Default 4096.
+	// at once with ErrOverloaded. A quarter of it is kept for extensions and releases. The rest
+	// also bounds the rounds for new locks that are under way at one time. Usually fewer are
+	// under way: enough to keep the servers busy, and half as many each time that rounds time
+	// out. Other rounds wait for their turn. Default 4096.
 	MaxInFlight int
 
 	// MaxPendingDeletes bounds the pending deletes of one instance. Above it the instance
@@ -279,7 +281,7 @@ func (c Config) validate(n int) error {
 		return err
 	}
 	if c.InstanceTimeout < time.Millisecond {
-		return fmt.Errorf("%w: InstanceTimeout is %v, want at least 1ms: no server answers faster for sure", ErrConfig, c.InstanceTimeout)
+		return fmt.Errorf("%w: InstanceTimeout is %v, want at least 1ms: no server answers faster than that reliably", ErrConfig, c.InstanceTimeout)
 	}
 	if c.InstanceTimeout > maxMaxTTL { // else computations with it could overflow
 		return fmt.Errorf("%w: InstanceTimeout is %v, want less than half of TTL", ErrConfig, c.InstanceTimeout)
@@ -288,7 +290,7 @@ func (c Config) validate(n int) error {
 		return err
 	}
 	if c.MaxTTL > maxMaxTTL {
-		return fmt.Errorf("%w: MaxTTL is %v, want at most %v: counters must outlive ten of it", ErrConfig, c.MaxTTL, maxMaxTTL)
+		return fmt.Errorf("%w: MaxTTL is %v, want at most %v: counters must outlive ten times MaxTTL", ErrConfig, c.MaxTTL, maxMaxTTL)
 	}
 	if err := c.Lab.validate(); err != nil {
 		return err
@@ -387,7 +389,7 @@ func ValidateKey(key string) error {
 		return fmt.Errorf("%w: the key has %d bytes, at most %d are allowed; use a hash of it", ErrConfig, len(key), maxKey)
 	}
 	if i := strings.IndexAny(key, "\x00{}"); i >= 0 {
-		return fmt.Errorf("%w: the key %q has a %q at byte %d; NUL and braces are not allowed: the braces mark what decides a key's slot, and the counter's key is put in them", ErrConfig, key, key[i], i)
+		return fmt.Errorf("%w: the key %q has a %q at byte %d; NUL and braces are not allowed: braces mark the part of a key that decides its slot, and the counter's key needs them", ErrConfig, key, key[i], i)
 	}
 	return nil
 }

@@ -273,7 +273,7 @@ func TestTermsLeaveTimeForOldConnections(t *testing.T) {
 
 		_, err := open(cfg, fixed, quick, slow)
 		require.ErrorIs(t, err, quorum.ErrConfig)
-		for _, part := range []string{"TTL is 10s", "MaxTTL is 15s", "6s of it", "raise MaxTTL", "FixedAddress"} {
+		for _, part := range []string{"TTL is 10s", "MaxTTL is 15s", "6s of that", "raise MaxTTL", "FixedAddress"} {
 			require.ErrorContains(t, err, part)
 		}
 		_, err = open(cfg, server("A", math.MaxInt64))

@@ -135,7 +135,7 @@ func (c *core) covers(ttl time.Duration) error {
 	}
 	//guard:connection-life-counted  a TTL and the life of a connection together are at most MaxTTL
 	if c.cfg.Lab.RestartQuarantine == On && c.connLife > c.cfg.MaxTTL-ttl { // no sum, which could overflow
-		return fmt.Errorf("%w: TTL is %v, but MaxTTL is %v and %v of it are for connections that stay open when an address moves to another server: "+
+		return fmt.Errorf("%w: TTL is %v, but MaxTTL is %v and %v of that is reserved for connections that stay open when an address moves to another server: "+
 			"lower TTL, raise MaxTTL in all clients, or set instance.Config.FixedAddress if no address ever moves while its server lives", ErrConfig, ttl, c.cfg.MaxTTL, c.connLife)
 	}
 	return nil
@@ -175,14 +175,15 @@ func (c *Coordinator) Config() Config {
 }
 
 // Close ends waiting calls with ErrClosed, stops keep-alives, ends the contexts of leases
-// (cause ErrClosed), sends pending deletes once more (one of them to an instance that doesn't
-// answer it), and waits for all goroutines, but no longer than ctx. A Do that runs ends when its work returns, and
-// Close waits until it has released its keys; so the work must not call Close. Other leases aren't released,
-// because their holders may still be at work: release them before.
+// (cause ErrClosed), sends pending deletes once more (only one of them to an instance that
+// doesn't answer), and waits for all goroutines, but no longer than ctx. Close waits for each
+// running Do until its work has returned and its keys are released; so the work must not call
+// Close. Other leases aren't released, because their holders may still be at work: release them
+// first.
 //
-// Then it closes Config.CloseAlso, which package redlock sets to the instances. Otherwise it closes
-// none of the instances: whoever opened them does. A second Close waits like the first, and returns
-// the same error of CloseAlso.
+// Then it closes Config.CloseAlso, which package redlock sets to the instances. If CloseAlso is
+// nil, Close closes no instance: whoever opened the instances closes them. A second Close waits
+// like the first, and returns the same error of CloseAlso.
 //
 // The error is ErrInterrupted with ctx's error if ctx ended first, joined with CloseAlso's.
 func (c *Coordinator) Close(ctx context.Context) error {
@@ -193,7 +194,7 @@ func (c *Coordinator) Close(ctx context.Context) error {
 	err := c.background.wait(ctx)
 	if err != nil {
 		calls, others := c.background.left()
-		err = fmt.Errorf("%w: closing, while %s of Do and %s are still waited for; keys that are left expire: %w",
+		err = fmt.Errorf("%w: Close was still waiting for %s of Do and %s; keys that are left expire: %w",
 			ErrInterrupted, count(calls, "call", "calls"), count(others, "request or goroutine", "requests or goroutines"), causeOf(ctx))
 	}
 	// Also if ctx has ended: what is under way then fails, and nothing stays open.
@@ -204,9 +205,9 @@ func (c *Coordinator) Close(ctx context.Context) error {
 }
 
 // Settle waits until nothing is under way: no late vote, no pending delete, and no lease that
-// is kept alive or whose context is in use. It is for tests and orderly shutdowns. A SET without an
-// answer is under way until its key would have expired, so that one slow reply can make it wait for
-// more than a MaxTTL. The error is ErrInterrupted with ctx's error.
+// is kept alive or whose context is in use. It is for tests and orderly shutdowns. A SET without
+// an answer counts as under way until its key would have expired, so one slow reply can make
+// Settle wait for more than MaxTTL. The error is ErrInterrupted with ctx's error.
 func (c *Coordinator) Settle(ctx context.Context) error {
 	if err := c.none(); err != nil {
 		return err
@@ -264,8 +265,8 @@ func (c *core) noteRound(ctx context.Context, key string, started drift.Instant,
 const reportOutageAfter = time.Second
 
 // Version is the version of this module in the running program: v0.1.0, or one that names a commit.
-// "(devel)" if the go command has noted none, as in tests. It is for logs, because a protection that is
-// new in a version counts when every client has that version.
+// "(devel)" if the go command has noted none, as in tests. Log it: a protection that a version
+// adds works only once every client has that version.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -1,6 +1,6 @@
 // Package quorum takes locks on a majority of independent masters. It implements the Redlock
-// algorithm of the Redis document, made as safe as such a lock can be, and adds a fencing
-// token from the same majority for what no lock of this kind can promise.
+// algorithm of the Redis document as safely as such a lock can be built. No lock of this kind can
+// stop a late write, so each lease also carries a fencing token from the same majority.
 //
 //	locks, err := quorum.New(quorum.Config{}, instances...)
 //	...
@@ -9,28 +9,28 @@
 //	})
 //
 // Package instance opens the instances. This package knows nothing of Redis: it sends
-// Requests to an Instance and counts Votes. Package wire defines these three. Packages election,
-// once and readwrite are built on this one.
+// Requests to an Instance and counts Votes. Package wire defines Request, Instance and Vote.
+// Packages election, once and readwrite are built on this one.
 //
 // # What is guaranteed
 //
 //  1. Mutual exclusion. While a lease has validity left, no other client of the same
 //     instances has a valid lease on the same key, if the assumptions below hold. A lease on
-//     several keys (AcquireAll) is one on each of them.
+//     several keys (AcquireAll) counts as a lease on each of them.
 //  2. Order. Each new lease on a key gets a larger Token than every earlier one. Clocks
 //     and pauses cannot change that, as long as some instance that granted both the
 //     earlier and the later lease keeps its data. If none does, the servers' clocks
 //     must agree to within half of MaxTTL (assumption 3). Tokens are unique per key.
 //  3. Liveness. A key whose holder died is free after one TTL. An instance that is
-//     dead, hung or slow delays a caller only if the round needs its vote: by at most one
-//     Config.InstanceTimeout, by another if the token is settled in a second stage, and by
+//     dead, hung or slow delays a caller only if the round needs its vote. The delay is at most
+//     one Config.InstanceTimeout, plus another if the token is settled in a second stage, plus
 //     what is left of the timeout of this client's earlier request under the key. A new
-//     connection adds the client's DialTimeout and a probe at most (wire.Connector). A round
-//     that a majority has decided doesn't wait for it.
+//     connection adds at most the client's DialTimeout and a probe (wire.Connector). A round that
+//     a majority has decided doesn't wait for the other instances.
 //  4. Honesty. The error of a lost round says what each instance answered. An unknown
-//     answer counts neither as a grant nor as a refusal. A holder learns that its lease
-//     is over, at its deadline if not before, as soon as a timer can fire. Release reports
-//     if there was nothing left to release.
+//     answer counts neither as a grant nor as a refusal. A holder learns of the end of its lease
+//     at the deadline at the latest, as soon as a timer can fire. Release reports if there was
+//     nothing left to release.
 //  5. Cleanliness. What a lost round or a released lease has set is deleted on every
 //     instance, even if the caller was cancelled. For an instance that can't be reached the delete stays
 //     pending until it answers. If the process ends first, the key expires. Close
@@ -46,76 +46,81 @@
 //     breaks it. A lease has a context that ends at its deadline, by whichever of two
 //     clocks shows more time elapsed. Where that is too late, only a resource that
 //     checks the Token is safe.
-//  2. Servers count a TTL at about the client's rate, and their clocks don't jump. The drift
-//     allowance covers differences of rate. If the clock monitor notices a jump, the server
-//     is in quarantine: its votes are ignored for MaxTTL plus the drift allowance on it. A
-//     client that starts after the jump can't know of it.
+//  2. Servers count down a TTL at about the client's rate, and their clocks don't jump. The drift
+//     allowance covers differences of rate. If the clock monitor notices a jump, the server is in
+//     quarantine: its votes are ignored for MaxTTL plus the drift allowance on it. A client that
+//     starts after the jump can't know of it.
 //  3. A vote stands for its TTL. A server that was restarted, replaced or promoted may have
-//     lost votes. So each request names the run of the server that it is meant for. It is compared
-//     in the same atomic step in which the server carries out the request; of an acquisition the
-//     client compares what the server was in that step.
-//     A server that is found in another run is in quarantine, whatever its persistence
-//     settings are: its votes are ignored until every lease that it may have forgotten is
-//     over. Its clock before and after, or the clock of its replacement, must agree with the
-//     time that passed to within half of MaxTTL. Otherwise tokens may fall by the excess.
-//     How runs are told apart, and what goes unnoticed, is under "Runs of a server".
+//     lost votes. So each request names the run of the server that it is meant for. The server
+//     compares that run with its own in the same atomic step in which it carries out the request.
+//     For an acquisition the client makes the comparison, with the run that the server reports
+//     from that step. A server that is found in another run is in quarantine, whatever its
+//     persistence settings are: its votes are ignored until every lease that it may have
+//     forgotten is over. Between the two runs the server's clock, or that of its replacement,
+//     must advance by the time that passed, to within half of MaxTTL. Otherwise tokens may fall
+//     by the excess. How runs are told apart, and what goes unnoticed, is under "Runs of a
+//     server".
 //  4. Instances are independent. Run IDs are compared, so one server under two names has one
 //     vote. What servers share beyond that (a machine, a disk, a power supply) goes
-//     unnoticed. So does a split brain: where a replica takes over and the old master goes on
-//     for some clients, each of the two votes once the new one's quarantine is over.
+//     unnoticed. So does a split brain: if a replica takes over while the old master still serves
+//     some clients, both vote once the new master's quarantine is over.
 //  5. All clients agree on the instances, the quorum and MaxTTL. The Set's fingerprint (its
 //     name, version, N, Q and MaxTTL) stands in each server's mark, and a client with another
 //     fingerprint is refused (ErrSetMismatch). The fingerprint does not name the servers: a
-//     client that lists the same number of other servers goes unnoticed. So does any
-//     difference with RestartQuarantine Off, and where no mark can be kept. A server that has
-//     lost its data takes the set of the client that finds it first.
+//     client that lists the same number of different servers goes unnoticed. With
+//     RestartQuarantine Off, or where no mark can be kept, any difference goes unnoticed. A
+//     server that has lost its data adopts the set of the first client that finds it.
 //  6. No lease is longer than MaxTTL. New, WithTerms and Resume refuse a longer TTL. They also
 //     refuse a TTL longer than MaxTTL less the time for which a connection may lead to an old
 //     server after its address has moved (wire.Instance.ConnLife). A program that locks the same
 //     keys without this library goes unnoticed.
 //  7. No other program writes the lock's keys ("key" and "{key}:redlock"; the wait queue,
 //     "{key}:redlock:waiters", is no part of the lock).
-//     Nothing notices such a write: give each application an account that can't write the
-//     keys of others. Nor does anything between client and server repeat a request, as a proxy
-//     might. If it did, and a server lost a key meanwhile, two leases could have one token.
+//     Nothing notices such a write: give each application an account that can't write other
+//     applications' keys. Also, nothing between client and server repeats a request, as a proxy
+//     might. If a request were repeated, and a server lost a key meanwhile, two leases could have
+//     the same token.
 //
 // # Runs of a server
 //
-// A run is a replication ID and an epoch. The epoch is the time at which a client wrote the
-// mark on the server, which names the instance, the run and the set of instances (wire.Identity.Served,
-// Mark). If the data is lost, so is the mark. A client writes a new mark if it has votes of another server
-// under the same name that may still count. A newer set in the mark is no new run. Each acquisition reads the
-// mark and the replication ID in the step in which it sets the key, and the vote counts only if both are
-// those that the client knows.
+// A run is a replication ID and an epoch. The epoch is the time at which a client wrote the mark
+// on the server. The mark names the instance, the run and the set of instances
+// (wire.Identity.Served, Mark). If the data is lost, so is the mark. A client writes a new mark
+// if votes that it got from another server under the same name may still count. A newer set in
+// the mark doesn't start a new run. Each acquisition reads the mark and the replication ID in the
+// step in which it sets the key, and the vote counts only if both match what the client knows.
 //
-// Every change of either is another run, even where nothing was lost. So a master that gets its
-// first replica, or its first one again after repl-backlog-ttl, or a backup that connects as a
-// replica, has no vote for MaxTTL. It draws another replication ID then, as at a promotion.
+// Every change of either starts another run, even if nothing was lost. A master draws another
+// replication ID at a promotion, but also when its first replica connects, for the first time or
+// again after repl-backlog-ttl. A backup that connects as a replica counts as one. The master
+// then has no vote for MaxTTL.
 //
 // A client that starts knows no earlier run, so it ignores the server's votes until the mark is as
 // old as a quarantine is long. A run that the operator vouches for (Coordinator.Trust,
 // instance.Config.VouchedRunID) is exempt from that first wait, and from nothing else.
 //
-// A new run may also have older counters. So a counter that is no higher than an earlier run may have
-// come to (wire.Fence.Floor) is raised to the server's clock before it counts. That is above every token
-// given before, because no counter further ahead of its server's clock than half of MaxTTL counts
-// (wire.Fence.Ahead), the quarantine lasts for MaxTTL, and clocks agree to within the other half, also
-// when the mark is written. If a server's clock is further ahead of the others than that, it may be unable to agree on a token with them
-// (ErrUnsettled); Verify notes such clocks.
+// A new run may also have older counters. So a counter is raised to the server's clock before it
+// counts, unless it is above every value that an earlier run may have reached (wire.Fence.Floor).
+// The clock is above every token given before, for three reasons: a counter that is ahead of its
+// server's clock by more than half of MaxTTL doesn't count (wire.Fence.Ahead), the quarantine
+// lasts for MaxTTL, and clocks agree to within the other half, also when the mark is written. If
+// a server's clock is further ahead of the others than that, the server may be unable to agree
+// with them on a token (ErrUnsettled); Verify notes such clocks.
 //
 // These go unnoticed:
 //
 //   - An eviction. Verify insists on the policy noeviction.
-//   - Data that is taken back within a run, as DEBUG RELOAD NOSAVE does.
+//   - Data that reverts to an older state within a run, as after DEBUG RELOAD NOSAVE.
 //   - The restart of a server that hides its run. Hooks.Unprotected reports such a server.
 //   - A name that leads to another server for a while and then back to the first, which stayed in
-//     the same run, if the client sent nothing meanwhile: because it started later, was idle
-//     without the clock monitor, suspended or cut off. The client notices it if another client
-//     with votes of the other server from the last quarantine has probed the first server since.
-//   - A name that leads to another server that has been up for long, where no epoch mark can be kept
-//     (wire.Identity.Hidden and Verify report it). There requests name no epoch, and a client that
-//     starts waits only for a server that came up less than a quarantine ago or may have been
-//     promoted.
+//     the same run. A client notices nothing if it sent nothing meanwhile, because it started
+//     later, was suspended or cut off, or was idle without the clock monitor. It does notice if
+//     another client, which got votes from the other server within the last quarantine, has
+//     probed the first server since.
+//   - A name that leads to another server that has been up for a long time, where no epoch mark
+//     can be kept (wire.Identity.Hidden and Verify report it). There, requests name no epoch, and
+//     a client that starts observes a quarantine only if the server came up less than a
+//     quarantine ago or may have been promoted.
 //
 // # The caller's duties
 //
@@ -131,24 +136,24 @@
 //  6. Give all clients the same instances, Set, Quorum and MaxTTL. docs/running.md says
 //     how to change each of them while clients run.
 //  7. Call Trust only for servers on which nothing was ever locked, and whose names have led
-//     to no other server within MaxTTL. It counts for one Coordinator and the run that it
+//     to no other server within MaxTTL. Trust counts for one Coordinator and for the run that it
 //     finds. Don't leave it in code that runs at each start: after a restart without data it
 //     would make two holders.
 //
 // # Waiting
 //
 // Goroutines of one process that want the same lock wait in a queue, and only the first
-// competes on the instances. After a release the next one of them goes first, and other processes are
-// notified when this one has had its turns: as many as goroutines waited when the lock came to it. Release
-// never waits for a waiter's code.
+// competes on the instances. After a release the next goroutine in that queue goes first. Other
+// processes are notified when this process has had its turns: one for each goroutine that waited
+// when the process got the lock. Release never waits for a waiter's code.
 //
 // A goroutine that holds a lock and asks for it again under the lease's context gets an error
 // at once (ErrHeldByCaller).
 //
-// Processes wait in a queue, too. It is kept at one instance, the same for all processes, and
-// that instance notifies the first process when a release reaches it. So one process wakes
-// at a time, and a process that has just held the lock lets the notified process in. This
-// takes an Instance that is a Notifier, and one more connection while goroutines wait.
+// Processes wait in a queue, too. One instance, the same for all processes, keeps that queue and
+// notifies the first process in it when a release reaches the instance. So one process wakes at a
+// time, and a process that has just held the lock lets the notified process in. This needs an
+// Instance that is a Notifier, and one more connection while goroutines wait.
 //
 // A notification is only a hint: no vote is counted and no lease is given because of it. A
 // waiter also polls, after a random delay of up to Config.Lab.BackoffMax, and when the holder's
@@ -161,11 +166,11 @@
 //  1. A round is decided as soon as the votes allow it. The document waits for all instances
 //     or their timeouts.
 //  2. Elapsed time is the larger of the monotonic and the wall clock's.
-//  3. After a lost round the key is deleted on all instances except those that refused the
-//     round or certainly never got it, because it can't be there. Instances that didn't
-//     answer are asked again until they do.
-//  4. Of clients that try once, and whose votes were split, one goes on until it has the lock.
-//     Releases notify waiters, while the document's clients poll.
+//  3. After a lost round the key is deleted on all instances except those that refused the round
+//     or certainly never got it: there the key can't be set. Instances that didn't answer are
+//     asked again until they do.
+//  4. If the votes are split between clients that try once, one of these clients goes on until it
+//     has the lock. Releases notify waiters, while the document's clients poll.
 //  5. Servers that may have forgotten votes don't vote, even with appendfsync always. The
 //     document leaves delayed restarts to the operator, and needs none with an fsync at each
 //     write.
@@ -174,8 +179,8 @@
 //     many instances say "not yours" that no quorum can have it. Otherwise the old deadline
 //     stands.
 //  7. Each lease has a fencing token, which the document only recommends.
-//  8. A client's SET is preceded by the deletes of its own earlier values that are still under way, so
-//     that none of them is in its way.
+//  8. Each SET first deletes the client's own earlier values whose deletes are still under way,
+//     so that none of them blocks the SET.
 //
 // # Sources
 //

@@ -22,15 +22,16 @@ var (
 	// clients ask for it at once. RoundError.Holder says who, as far as that is known.
 	ErrTaken = errors.New("quorum: lock is taken")
 
-	// ErrSplit: the votes were split between clients that tried at the same time, and in six
-	// InstanceTimeouts this one neither won nor saw who did. It isn't ErrTaken, because perhaps
-	// nobody has the lock. If a client died and left its key on the instance that decides between them, such
-	// tries get ErrSplit until that key has expired. Try again, or use Acquire, which asks all instances each time.
+	// ErrSplit: the votes were split between clients that tried at the same time, and within six
+	// InstanceTimeouts this client neither won nor saw which client did. It isn't ErrTaken,
+	// because perhaps nobody has the lock. If a client died and left its key on the instance that
+	// decides between clients, tries whose votes are split get ErrSplit until that key has
+	// expired. Try again, or use Acquire, which asks all instances each time.
 	ErrSplit = errors.New("quorum: votes are split, and no client was seen to get the lock")
 
 	// ErrHeldByCaller: the caller's context belongs to a lease on the same key (Lease.Context,
-	// Lease.Within, or the context that Do passes to its work) that isn't over. The caller
-	// would wait for itself. Use the lease, release it first, or ask with a context that
+	// Lease.Within, or the context that Do passes to its work), and that lease isn't over. The
+	// caller would wait for itself. Use the lease, release it first, or ask with a context that
 	// isn't the lease's. It isn't ErrTaken.
 	ErrHeldByCaller = errors.New("quorum: the caller has this lock already")
 
@@ -41,9 +42,8 @@ var (
 	// Terms.MinValidity.
 	ErrTooSlow = errors.New("quorum: acquired too late, no validity left")
 
-	// ErrUnsettled: a quorum granted, but the instances of no quorum could agree on a fencing
-	// token: keys were lost meanwhile, or the servers' clocks are further apart than half of
-	// MaxTTL.
+	// ErrUnsettled: a quorum granted, but no quorum of instances could agree on a fencing token:
+	// keys were lost meanwhile, or the servers' clocks are further apart than half of MaxTTL.
 	ErrUnsettled = errors.New("quorum: fencing token was not settled on a quorum")
 
 	// ErrInterrupted: the caller's context ended a round or a wait. The error also Is the
@@ -144,12 +144,12 @@ type RoundError struct {
 	// Raises says why instances that granted don't have the token. The raise of a counter
 	// failed, found the key gone (refused, without an error), or could not help. Or a counter
 	// or clock was too far from the others. It is set only with ErrUnsettled, or if the round
-	// ended while counters were raised.
+	// ended while counters were being raised.
 	Raises []Ballot
 	// Holder is the holder of a lock that is taken, nil if it is unknown. It has no Value. It has
-	// the Owner and the Note of another client if the instances told them. As a rule they do from
-	// the second try on. Inspect finds them always. Held is true if a quorum of
-	// the instances told the same holder; otherwise the votes may be split between clients.
+	// the Owner and the Note of another client if the instances reported them, which they usually
+	// do from the second try on. Inspect always finds them. Held is true if a quorum of the
+	// instances reported the same holder; otherwise the votes may be split between clients.
 	Holder *Holder
 }
 

@@ -32,15 +32,17 @@ func (l *Lease) Extend(ctx context.Context) error {
 	return l.extend(ctx, 0)
 }
 
-// Keep is Extend, and has the keys stay for at least d from this extension and from each later one: then no
-// other client gets the lock for that long, also if the lease is left (Leave) or the process ends.
-// d may be longer than MaxTTL: whole milliseconds, at least Terms.TTL, at most ten years. The lease itself
-// is valid for no longer than without Keep, and a Release frees the lock as ever. Terms.MaxLife doesn't
-// hinder Keep. A lease that is handed off forgets d.
+// Keep extends the lease as Extend does, and makes its keys stay on the instances for at least d
+// after this extension and after each later one. So no other client gets the lock for that long,
+// even if the lease is left (Leave) or the process ends. d may be longer than MaxTTL: whole
+// milliseconds, at least Terms.TTL, at most ten years. Keep doesn't make the lease itself valid
+// for longer, and Release frees the lock as usual. Terms.MaxLife doesn't limit Keep. A lease that
+// is handed off forgets d.
 //
-// Beyond MaxTTL what stays is no lease: a server that lost its data votes again after its quarantine.
-// Package once says what can be built on it, for a job that must not be begun again. Errors are those of
-// Extend, and ErrConfig for d. After an error the keys may stay where the extension arrived.
+// Beyond MaxTTL, the keys that stay don't protect as a lease does: a server that lost its data
+// votes again after its quarantine. Package once says what can be built on Keep, for a job that
+// must not be begun again. Errors are those of Extend, and ErrConfig for d. After an error the
+// keys may stay where the extension arrived.
 func (l *Lease) Keep(ctx context.Context, d time.Duration) error {
 	if l.none() {
 		return errNoLease
@@ -189,7 +191,7 @@ func (e *extension) count(i int, ballot *Ballot) {
 	}
 	if late := e.lease.value.shorter(i, e.req.TTL); late > 0 && ballot.Vote.Outcome == wire.Granted {
 		ballot = &Ballot{Instance: ballot.Instance, Latency: ballot.Latency}
-		ballot.Vote.Err = fmt.Errorf("%w: an earlier extension, to %v, which may still arrive and shorten this one, to %v", ErrTimeout, late, e.req.TTL)
+		ballot.Vote.Err = fmt.Errorf("%w: an earlier extension, to %v, may still arrive and shorten this one, to %v", ErrTimeout, late, e.req.TTL)
 	}
 	e.votes[i] = ballot
 	e.tally.Count(ballot.Vote.Outcome)

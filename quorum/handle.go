@@ -28,13 +28,14 @@ import (
 // Resume replaces the lease's value by a new one, on each instance in one atomic step, and
 // needs a quorum on which the old value was still there. So no other client had the lock in
 // between, as with an extension. Late requests of the sender name the old value. They can't
-// shorten, extend or delete the new one. Where the key is free they may set the old value
-// again, which no client counts, and which the sender deletes. A second Resume of the same
-// handle fails, because no quorum has the old value any more.
+// shorten, extend or delete the new one. Where the key is free, they may set the old value again.
+// No client counts that value, and the sender deletes it. A second Resume of the same handle
+// fails, because no quorum has the old value any more.
 //
 // The new lease has a new token, so that a resource that has seen it refuses late writes of
-// the sender. It is got as with every acquisition, so the argument for the order of tokens (package
-// settlement) covers Resume, too. The new token must also be above the handle's.
+// the sender. The token comes from the counters, as with every acquisition, so the argument for
+// the order of tokens (package settlement) covers Resume, too. The new token must also be above
+// the handle's.
 type Handle struct {
 	secret *atomic.Pointer[handleFields] // by reflection, as testify and go-cmp print, an address
 }
@@ -77,11 +78,11 @@ func (h Handle) Deadline() time.Time { return h.fields().Deadline }
 
 // HandOff ends the lease in this process, without releasing it, and returns a handle for
 // another process. It waits for an extension that is under way and for answers that are still
-// missing, no longer than ctx. If an instance hangs, that may take several InstanceTimeouts,
-// because an extension of KeepAlive waits for up to four. The contexts of the lease end with
-// ErrHandedOff, and later calls on it fail with ErrHandedOff.
+// missing, but no longer than until ctx ends. If an instance hangs, that may take several
+// InstanceTimeouts, because an extension of KeepAlive waits for up to four. The contexts of the
+// lease end with ErrHandedOff, and later calls on it fail with ErrHandedOff.
 //
-// The lease keeps its deadline, and expires if it isn't resumed. MaxLife goes on, too.
+// The lease keeps its deadline, and expires if it isn't resumed. MaxLife keeps counting, too.
 //
 // Errors: ErrInterrupted with ctx's error, after which the lease is still held here; the
 // reason if the lease was over before (ErrExpired, ErrLost, ErrReleased, ErrHandedOff,
@@ -161,7 +162,7 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 	//guard:handle-token-below  a lease isn't resumed with a token that isn't above the sender's
 	if lease.token <= h.Token && c.cfg.Lab.Fencing == On {
 		c.discard(lease)
-		return nil, fmt.Errorf("%w: the handle has the token %d, but the instances' counters have only come to %d: they have lost data, or another program wrote them", ErrConfig, h.Token, lease.token)
+		return nil, fmt.Errorf("%w: the handle has the token %d, but the instances' counters have only reached %d: they have lost data, or another program wrote them", ErrConfig, h.Token, lease.token)
 	}
 	lease.backdate(lived)
 	c.queues.acquired(lease, "", c.reader.Now().Mono)

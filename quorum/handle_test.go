@@ -520,7 +520,7 @@ func TestResumeAfterTheCountersWereLost(t *testing.T) {
 		f.each(func(s *quorumtest.Server) { s.PutCounter("k", 7) })
 		_, err := f.other().Resume(f.ctx, handle)
 		require.ErrorIs(t, err, quorum.ErrConfig)
-		assert.ErrorContains(t, err, "the instances' counters have only come to")
+		assert.ErrorContains(t, err, "the instances' counters have only reached")
 		f.requireNothingLeft()
 	})
 }

@@ -22,11 +22,11 @@ type Holder struct {
 	Here bool
 	// Value is the lock's value.
 	Value string
-	// Instances names those that have it.
+	// Instances names the instances that have the value.
 	Instances []string
-	// Remaining is how long it keeps a quorum, if it has one, otherwise how long the last of
-	// its keys lives; NoExpiry if that is forever. The holder's own validity is shorter by the
-	// drift allowance.
+	// Remaining is how long the holder keeps its quorum. Without a quorum, it is how long the
+	// last of the holder's keys lives. It is NoExpiry if that is forever. The holder's own
+	// validity is shorter by the drift allowance.
 	Remaining time.Duration
 	// Held says that it is on a quorum of instances.
 	Held bool

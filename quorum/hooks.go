@@ -17,20 +17,22 @@ import (
 // go out together share one goroutine. Contexts carry the values of the call that acquired the lease,
 // or of the call itself.
 type Hooks struct {
-	// RoundStarted: a round to acquire or extend is about to be sent. For a lease that was passed on to the caller
-	// (wire.Pass) it comes when that was decided, together with RoundDecided. If it couldn't be passed on, neither is
-	// called. The Released of the lease before may be called at the same time.
+	// RoundStarted: a round to acquire or extend is about to be sent. If a lease is passed on to
+	// the caller (wire.Pass), RoundStarted and RoundDecided are both called once that is decided;
+	// if the lease can't be passed on, neither is called. Released may be called for the previous
+	// lease at the same time.
 	RoundStarted func(ctx context.Context, e RoundStart)
 	// RoundDecided: the same round is won or lost. Instances that had not answered by then
 	// have ErrPending in its ballots.
 	RoundDecided func(ctx context.Context, e RoundEnd)
 	// WaitStarted: an Acquire enters this process's wait queue for the key, also if the lock is
-	// free and it doesn't wait for long. WaitEnded: it has left the queue, with a lease or
-	// without, and before Acquired. It follows each WaitStarted. An Acquire whose arguments are
-	// refused, and TryAcquire, don't enter a queue.
+	// free and it doesn't wait for long. WaitEnded: the Acquire has left the queue, with a lease
+	// or without. It follows each WaitStarted, and comes before Acquired. TryAcquire, and an
+	// Acquire whose arguments are refused, enter no queue.
 	WaitStarted func(ctx context.Context, e WaitStart)
 	WaitEnded   func(ctx context.Context, e WaitEnd)
-	// Acquired: a caller gets a lease, by a round that was won, by Resume, or because another one was passed on.
+	// Acquired: a caller gets a lease: it won a round, called Resume, or a lease was passed on to
+	// it.
 	Acquired func(ctx context.Context, e LeaseEvent)
 	// Extended: a lease has a new deadline.
 	Extended func(ctx context.Context, e LeaseEvent)
@@ -42,9 +44,9 @@ type Hooks struct {
 	// lease's context. So don't take a lock that callers of these hold.
 	Lost func(e LeaseEvent)
 	// Waiting: no lock can be taken, because too few instances may vote, as at a first start, or
-	// because no quorum has answered for a second. It is called once until one does, by an
-	// Acquire that waits or by a TryAcquire. Default: a warning by slog.Default, so that a program
-	// that waits for its first lock says why. Set an empty function for none.
+	// because no quorum has answered for a second. An Acquire that waits or a TryAcquire calls
+	// it, and only once until a quorum answers. Default: a warning by slog.Default, so that a
+	// program that waits for its first lock says why. Set an empty function for none.
 	Waiting func(ctx context.Context, e WaitEvent)
 	// Quarantined: a quarantine of an instance's server begins.
 	Quarantined func(e QuarantineEvent)
@@ -65,7 +67,7 @@ type Hooks struct {
 type RoundStart struct {
 	Op  wire.Op
 	Key string
-	// Also are the other keys, of a round for several.
+	// Also has the other keys of a round for several.
 	Also []string
 	// Try counts the tries of one Acquire from 1 (Terms.MaxTries). A try may be a look, without
 	// a round.
@@ -94,7 +96,7 @@ type RoundEnd struct {
 // WaitStart is the beginning of an Acquire.
 type WaitStart struct {
 	Key string
-	// Also are the other keys, of an AcquireAll.
+	// Also has the other keys of an AcquireAll.
 	Also []string
 	// Waiters is how many goroutines are in the wait queue for Key, this one included.
 	Waiters int
@@ -124,7 +126,7 @@ type WaitEnd struct {
 // LeaseEvent is an event of a lease.
 type LeaseEvent struct {
 	Key string
-	// Also are the other keys, of a lease on several.
+	// Also has the other keys of a lease on several.
 	Also  []string
 	Token fencing.Token
 	// Validity is how long the lease may still be used; in Released, how long it could have been
@@ -141,7 +143,7 @@ type LeaseEvent struct {
 
 // WaitEvent says why no lock can be taken.
 type WaitEvent struct {
-	// Key is the resource that was asked for when that was found.
+	// Key is the resource that the caller asked for.
 	Key string
 	// For is how long it takes until a quorum may vote, unless another quarantine begins. 0 if
 	// enough may vote, but don't answer.
@@ -184,9 +186,9 @@ type QuarantineEvent struct {
 type ClockEvent struct {
 	Instance string
 	Jump     drift.Jump
-	// Everywhere, of one of the events, says that all servers' clocks went the same way by about
-	// the same at once. So it was this machine's clock: the machine was paused or suspended, as by
-	// a live migration. Or the servers share a time source that is wrong.
+	// Everywhere is set in one of the events if all servers' clocks moved in the same direction,
+	// by about the same amount, at once. Then either this machine was paused or suspended, as by
+	// a live migration, or the servers share a wrong time source.
 	Everywhere bool
 }
 

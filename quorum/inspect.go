@@ -12,13 +12,14 @@ import (
 )
 
 // Inspection is what the instances say about a key at one time. It may be out of date when it
-// is read. It is for people and dashboards, and never for decisions of a holder.
+// is read. It is for people and dashboards. A holder must not base decisions on it.
 type Inspection struct {
 	Key string
 	// Holders are the values found, the one on most instances first.
 	Holders []Holder
-	// Free names the instances on which the key is free. Failed has those that don't count, with their
-	// errors: they didn't answer, or are replicas or the same server as another instance.
+	// Free names the instances on which the key is free. Failed has the instances that don't
+	// count, with their errors: they didn't answer, are replicas, or are the same server as
+	// another instance.
 	Free   []string
 	Failed []Ballot
 	// Votes has every instance's answer, in the Coordinator's order. Vote.Token is its counter,
@@ -43,9 +44,9 @@ func (i Inspection) Held() *Holder {
 }
 
 // Inspect reports on a lock without taking it: who holds it, on which instances, for how long.
-// It waits for all instances, but no longer than InstanceTimeout, or for a connection that has to be made
-// (wire.Connector) and twice that. With RestartQuarantine on, a server under two names counts once, and a
-// replica doesn't count.
+// It waits for all instances, for at most one InstanceTimeout. If a connection has to be made
+// (wire.Connector), it waits for that connection and for at most two InstanceTimeouts. With
+// RestartQuarantine on, a server under two names counts once, and a replica doesn't count.
 //
 // The error is ErrConfig for the key, ErrNoQuorum as *RoundError if fewer than a quorum
 // count (the Inspection has what was found), ErrInterrupted, or ErrClosed.
@@ -69,10 +70,10 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 	return found, err
 }
 
-// Free looks whether the lock on key is free: it is nil if a quorum of instances says so. While a client has a
-// lease on the key that can't be, unless instances have lost it. Free takes nothing, so another client may
-// have the lock right afterwards. It returns as soon as the answer is certain, and so, unlike Inspect, doesn't
-// wait for an instance that hangs.
+// Free checks whether the lock on key is free, and returns nil if a quorum of instances says so.
+// While a client has a lease on the key, no quorum can say so, unless instances have lost the
+// lease. Free takes nothing, so another client may have the lock right afterwards. It returns as
+// soon as the answer is certain, and so, unlike Inspect, doesn't wait for an instance that hangs.
 //
 // Errors: ErrConfig for the key, ErrClosed, and as *RoundError ErrTaken with the holder, ErrNoQuorum if too
 // few instances answer to tell, and ErrInterrupted.

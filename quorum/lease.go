@@ -69,7 +69,7 @@ func newLease(ctx context.Context, c *core, v *value, token fencing.Token, terms
 // none reports whether no Coordinator made the lease.
 func (l *Lease) none() bool { return l == nil || l.value == nil }
 
-// Key is the resource, of several (AcquireAll) the first in ascending order.
+// Key is the resource. For a lease on several (AcquireAll), it is the first in ascending order.
 func (l *Lease) Key() string {
 	if l.none() {
 		return ""
@@ -127,8 +127,8 @@ func (l *Lease) Token() fencing.Token {
 	return l.token
 }
 
-// Instances names the instances that are known to have the lease now. With more than a quorum
-// it survives the loss of some.
+// Instances names the instances that are known to have the lease now. If they are more than a
+// quorum, the lease survives the loss of some.
 func (l *Lease) Instances() []string {
 	if l.none() {
 		return nil
@@ -140,8 +140,8 @@ func (l *Lease) Instances() []string {
 // request was sent (the larger of the monotonic and the wall clock's), less the drift
 // allowance. It is 0 when the lease is over. It can't account for pauses after this call.
 //
-// If the deadline has passed and nothing has noticed, this call ends the lease: its contexts end and
-// Hooks.Lost is called before Validity returns.
+// If the deadline has passed and nothing has noticed that yet, this call ends the lease: its
+// contexts end and Hooks.Lost is called before Validity returns.
 func (l *Lease) Validity() time.Duration {
 	if l.none() {
 		return 0
@@ -177,8 +177,8 @@ func (l *Lease) untilDeadlineLocked() time.Duration {
 	return l.length - drift.Elapsed(l.start, l.c.reader.Now())
 }
 
-// Deadline is when the validity is used up, by the wall clock. If the lease is over it is when
-// it ended.
+// Deadline is when the validity is used up, by the wall clock. Once the lease is over, it is when
+// the lease ended.
 func (l *Lease) Deadline() time.Time {
 	if l.none() {
 		return time.Time{}

@@ -45,7 +45,7 @@ func (s *server) identify(ctx context.Context, timeout time.Duration, fresh bool
 				return p, nil
 			}
 		case <-ctx.Done():
-			return nil, fmt.Errorf("it can't be asked who it is: %w", ctx.Err())
+			return nil, fmt.Errorf("it could not be probed: %w", ctx.Err())
 		}
 	}
 }
@@ -153,7 +153,7 @@ func roleError(id wire.Identity) error {
 	case "", wire.RoleMaster:
 		return nil
 	case wire.RoleSentinel:
-		return unfitError{fmt.Errorf("%w but a Sentinel; list independent masters, or make what it watches one instance (master_name in the URL)", ErrNotMaster)}
+		return unfitError{fmt.Errorf("%w but a Sentinel; list independent masters, or make the deployment that it watches one instance (master_name in the URL)", ErrNotMaster)}
 	case wire.RoleCluster:
 		return unfitError{fmt.Errorf("%w of its own but a node of a cluster; list independent servers (cluster-enabled no), or make the whole cluster one instance (cluster=true in the URL)", ErrNotMaster)}
 	case "slave":

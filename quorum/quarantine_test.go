@@ -125,7 +125,7 @@ func TestSpareServerDoesNotMakeASecondHolder(t *testing.T) {
 		_, err = f.other().TryAcquire(f.ctx, "k")
 		q = quarantineOf(t, err)
 		assert.Equal(t, maxTTL-4*time.Second, q.Remaining)
-		assert.ErrorContains(t, q, "it has been used under this name for 4s only")
+		assert.ErrorContains(t, q, "it has been used under this name only for 4s")
 		// The client that knew the previous server also notices, and renews the mark.
 		time.Sleep(maxTTL + 2*time.Second)
 		second := f.acquireBy(f.other(), "k")

@@ -11,9 +11,9 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Release deletes the key on all instances where it may be, if it is still the lease's. It
-// works on a context that has ended, too. It takes no longer than a few InstanceTimeouts,
-// because it waits for no other goroutine.
+// Release deletes the key on all instances where it may be, if it is still the lease's. It also
+// works with a context that has ended. It takes no longer than a few InstanceTimeouts, because it
+// waits for no other goroutine.
 //
 // Nil means that a quorum still had the lease. ErrNotHeld: it had expired or was taken
 // over on so many instances that the holder had no lock any more; its work may have collided
@@ -180,14 +180,14 @@ func (c *core) discard(l *Lease) {
 //
 // The lease's contexts end with ErrReleased, KeepAlive stops, and no delete is sent or becomes
 // pending. An instance that hasn't answered yet may have the key, or get it when the request
-// arrives, and keeps it for a TTL from then. It is not deleted there either: a delete could take
-// the key from an instance that has it, and then the loss of another one would free the lock
-// early.
+// arrives, and keeps it for a TTL from then. The key is not deleted there either: a delete could
+// remove it from an instance that counts, and then the loss of one more instance would free the
+// lock early.
 //
-// Nil means that the lease was valid. The other errors are the reason if it was over before
-// (ErrExpired, ErrLost, ErrClosed), when its keys may be gone; ErrReleased and ErrHandedOff if it
-// was released, left or handed off before; and ErrConfig for a nil lease. After any of them, too,
-// nothing is deleted by a later Release, which returns ErrReleased.
+// Nil means that the lease was valid. If the lease was over before, the error is the reason
+// (ErrExpired, ErrLost, ErrClosed), and the keys may be gone. It is ErrReleased or ErrHandedOff
+// if the lease was released, left or handed off before, and ErrConfig for a nil lease. Also after
+// an error, a later Release deletes nothing and returns ErrReleased.
 func (l *Lease) Leave() error {
 	if l.none() {
 		return errNoLease

@@ -17,8 +17,8 @@ import (
 //     the others are no quorum;
 //   - the caller's context ended (ErrInterrupted) or the Coordinator was closed (ErrClosed);
 //   - it is about a lease that is over: ErrLost, ErrExpired, ErrReleased, ErrHandedOff, ErrNotHeld,
-//     ErrUnreachable. Do then has called the work already: whether that may be repeated is the
-//     caller's to decide;
+//     ErrUnreachable. By then, Do has called the work, and only the caller can decide whether to
+//     repeat it;
 //   - it is not an error of this package, such as the work's own in Do.
 //
 // Errors that are joined must all be retryable.

@@ -96,10 +96,10 @@ func (r *random) jitter(bound time.Duration) time.Duration {
 	return time.Duration(n % uint64(bound+1))
 }
 
-// Redact shortens whatever in a text looks like a lock's value, or like a part of one: of each
-// run of 16 or more hexadecimal digits the first 8 are left. Knowing a value is enough to
-// release the lock. Run IDs and the hashes of scripts look the same, and 8 digits are enough to
-// tell them apart. A number of up to 19 decimal digits, such as a fencing token, stays.
+// Redact shortens everything in a text that looks like a lock's value, or like a part of one: it
+// keeps only the first 8 digits of each run of 16 or more hexadecimal digits. Knowing a value is
+// enough to release the lock. Run IDs and the hashes of scripts look the same, and 8 digits are
+// enough to tell them apart. A number of up to 19 decimal digits, such as a fencing token, stays.
 //
 // It is for hooks that log errors, because an instance's error may quote what was sent.
 func Redact(text string) string {

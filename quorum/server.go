@@ -162,11 +162,11 @@ func (s *server) acceptGrant(run wire.Run, sent, received drift.Instant) error {
 
 // errUnknownServer is the failure of a grant that arrives after another server answered
 // under the instance's name, and before that server was probed.
-var errUnknownServer = fmt.Errorf("%w, and hasn't said yet who it is", ErrOtherRun)
+var errUnknownServer = fmt.Errorf("%w, and has not identified itself yet", ErrOtherRun)
 
 // errUnmarked is the failure of a grant by a server that could keep no mark when it was
 // probed. It is probed again.
-var errUnmarked = fmt.Errorf("%w, or may have: it couldn't be written to when it was asked who it is, and is asked again", ErrOtherRun)
+var errUnmarked = fmt.Errorf("%w, or may have: it took no writes when it was probed, and is probed again", ErrOtherRun)
 
 // saw notes that the server answered in the run that it was asked in.
 func (s *server) saw(now drift.Instant) {

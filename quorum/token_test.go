@@ -231,11 +231,11 @@ func (s tokenless) Send(cmd wire.Request, timeout time.Duration, to wire.Receive
 func TestGrantWithoutATokenIsAFailedVote(t *testing.T) {
 	clock := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	for token, says := range map[fencing.Token]string{
-		0:                    "it granted with the token 0, which is none",
-		fencing.MaxToken + 1: "it granted with the token 9007199254740992, which is none",
+		0:                    "it granted with the token 0, which is no token",
+		fencing.MaxToken + 1: "it granted with the token 9007199254740992, which is no token",
 		fencing.Token(clock.Add(15*time.Second).UnixMicro()) + 1: "is 15.000001s ahead of the server's clock",
-		fencing.Token(clock.UnixMicro()):                         "of a counter that may be older than tokens it gave before, and has come to 946684800000000",
-		7:                                                        "bad configuration: it granted with the token 7, of a counter that may be older",
+		fencing.Token(clock.UnixMicro()):                         "but tokens that it gave before may have reached 946684800000000",
+		7:                                                        "bad configuration: it granted with the token 7, but tokens that it gave before",
 	} {
 		play(t, 3, func(f *fixture) {
 			c, err := quorum.New(quorum.Config{}, tokenless{f.servers[0], token}, tokenless{f.servers[1], token}, f.servers[2])
@@ -394,7 +394,7 @@ func TestRoundWaitsForATokenThatSuits(t *testing.T) {
 func TestCounterErrorText(t *testing.T) {
 	clock := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 	e := &wire.CounterError{Token: fencing.Token(clock.UnixMicro()) + micros(90*time.Minute), Clock: clock, Most: 15 * time.Second, Repair: "do this"}
-	assert.EqualError(t, e, "quorum: the resource's counter can't be used: it would come to "+e.Token.String()+
+	assert.EqualError(t, e, "quorum: the resource's counter can't be used: it would reach "+e.Token.String()+
 		", which is 1h30m0s ahead of the server's clock (2026-05-04 03:02:01), and 15s is the most (half of MaxTTL); do this")
 	assert.ErrorIs(t, e, wire.ErrCounter)
 	e.Token, e.Repair = fencing.MaxToken, ""

@@ -173,15 +173,15 @@ func (s *server) remarkOnDistance() []string {
 }
 
 // Trust vouches for the present runs of the named instances, or of all if none is named: these
-// servers have forgotten no vote, and their names have led to no other server within MaxTTL on
-// whose vote a lease may still rest. It ends the quarantine of servers that have just been set
-// up for the first time. A later restart begins another one. Trust has no effect on quarantines
-// for clocks that jumped.
+// servers have forgotten no vote, and within MaxTTL their names have led to no other server on
+// whose vote a lease may still rest. It ends the quarantine of servers that have just been set up
+// for the first time. A later restart begins another one. Trust has no effect on quarantines for
+// clocks that jumped.
 //
 // It counts for this Coordinator alone, in memory. Don't leave it in code that runs at each
 // start of a service: a process that starts after a server lost its data would vouch for that
-// server, and the lock would have two holders. instance.Config.VouchedRunID names one run,
-// counts only until that has lasted for a quarantine, and can stay.
+// server, and the lock would have two holders. A setting of instance.Config.VouchedRunID can
+// stay: it names one run, and has no effect once that run has lasted for a quarantine.
 //
 // Errors: ErrConfig for an unknown name, before any instance is asked; the failures of the named
 // instances as *InstanceError, among them ErrInterrupted with ctx's error, ErrNotMaster, ErrDuplicate,
@@ -241,7 +241,7 @@ func remarksOn(id wire.Identity, watched bool) []string {
 	var notes []string
 	switch {
 	case id.InProcess:
-		notes = append(notes, "it is inside this process: no other process sees these locks, and they end with it")
+		notes = append(notes, "it runs inside this process: no other process sees these locks, and they end with it")
 	case id.Persistence != "" && id.Persistence != "aof always":
 		note := fmt.Sprintf("persistence is %s: a restart may lose votes, and counters that tokens come from", id.Persistence)
 		if watched && id.Run() != "" {
@@ -255,7 +255,7 @@ func remarksOn(id wire.Identity, watched bool) []string {
 	if watched && id.Served < 0 && id.Run() != "" {
 		notes = append(notes, "no mark can be kept on it: a client that starts will not notice that its name led to another server a moment ago; allow its user the key of the mark (instance.MarkKey)")
 		if id.Promoted {
-			notes = append(notes, "it was promoted, or took up an older server's history: a client that starts waits for MaxTTL before it counts its votes")
+			notes = append(notes, "it was promoted, or resumed an older server's history: a client that starts waits for MaxTTL before it counts its votes")
 		}
 	}
 	for _, h := range id.Hidden {
@@ -272,7 +272,7 @@ func remarksOnAll(all []InstanceReport, ahead time.Duration) []string {
 	if n := len(all); n%2 == 0 {
 		notes = append(notes, fmt.Sprintf("%d instances survive no more failures than %d do, and need one more grant", n, n-1))
 	} else if n == 1 && !all[0].Identity.InProcess {
-		note := "one instance has no redundancy: its failure is the lock's"
+		note := "one instance has no redundancy: if it fails, so does the lock"
 		if all[0].Identity.Deployment != "" {
 			note = "one deployment has no majority beside it: after each failover nobody gets a lock for MaxTTL"
 		}
@@ -290,6 +290,6 @@ func remarksOnAll(all []InstanceReport, ahead time.Duration) []string {
 	if apart <= ahead {
 		return notes
 	}
-	return append(notes, fmt.Sprintf("the clock of %s is at least %v ahead of that of %s, more than half of MaxTTL (%v): a counter that starts from the one is refused by the other (ErrUnsettled), and after both lost their counters tokens could fall; set the clocks, with the servers stopped, and keep them by a time service",
+	return append(notes, fmt.Sprintf("the clock of %s is at least %v ahead of that of %s, more than half of MaxTTL (%v): a counter that starts from the clock ahead is refused by the server behind (ErrUnsettled), and if both lose their counters, tokens could fall; stop the servers, set their clocks, and run a time service",
 		first.Name, apart.Round(time.Millisecond), last.Name, ahead))
 }

@@ -27,7 +27,7 @@ const Max = 1024
 // It asks for one key after the other, in an order drawn at random, so that clients spread over
 // the keys. If all are taken it waits for all of them, each in the queues of that key, so it learns
 // of each release as Coordinator.Acquire does. If two are freed at one moment it may win both, and releases
-// the second at once. A key that the caller has already is passed over. Each key that is taken costs
+// the second at once. A key that the caller already has is skipped. Each key that is taken costs
 // a round trip, and a goroutine while the caller waits.
 //
 // Terms.MaxTries bounds the tries at each key, and Terms.MaxWait the whole wait. Hooks see the wait for each key,
@@ -53,8 +53,9 @@ func Acquire(ctx context.Context, locks *quorum.Coordinator, keys ...string) (*q
 }
 
 // TryAcquire tries once to take the lock on each of the keys, one after the other, until it has
-// one, see Acquire. ErrTaken means that all are taken; other errors are those of Coordinator.TryAcquire, for
-// the last of the keys that failed so. If too few instances answer it doesn't ask for the other keys.
+// one, see Acquire. ErrTaken means that all are taken; other errors are those of
+// Coordinator.TryAcquire, for the last key that failed with one. If too few instances answer it
+// doesn't ask for the other keys.
 func TryAcquire(ctx context.Context, locks *quorum.Coordinator, keys ...string) (*quorum.Lease, error) {
 	w, err := newWait(ctx, locks, keys)
 	if err != nil {
@@ -106,7 +107,7 @@ func newWait(ctx context.Context, locks *quorum.Coordinator, keys []string) (*wa
 	}
 	switch n := len(keys); {
 	case n == 0:
-		return nil, fmt.Errorf("%w: no keys; name the resources, one of which the lease is for", quorum.ErrConfig)
+		return nil, fmt.Errorf("%w: no keys; name the resources; the lease will be for one of them", quorum.ErrConfig)
 	case n > Max:
 		return nil, fmt.Errorf("%w: %d keys, at most %d are allowed: each costs a round trip if it is taken; offer fewer", quorum.ErrConfig, n, Max)
 	}

@@ -56,12 +56,12 @@ func (e *Election) none() bool { return e == nil || e.locks == nil }
 var errNoElection = fmt.Errorf("%w: the Election is nil, or was not made by New; look at the error that came instead of it", quorum.ErrConfig)
 
 // New makes an Election on a Coordinator, with a view of its terms. Elections of the same name
-// on the same servers are one election. The name is the lock's key, so no lock of another
-// purpose may have it. The leader is known to others by the Coordinator's Config.Owner: an
-// address at which it can be reached, for example. New asks no server.
+// on the same servers are one election. The name is the lock's key, so no lock for another
+// purpose may use it. The leader is known to others by the Coordinator's Config.Owner: an address
+// at which it can be reached, for example. New asks no server.
 //
 // Terms.MaxTries and Terms.MaxWait don't apply, because a candidate waits until its context
-// ends. Terms.MaxLife bounds a term. Give each process one Election of a name.
+// ends. Terms.MaxLife bounds a term. Use one Election of a name in each process.
 //
 // All errors are quorum.ErrConfig.
 func New(locks *quorum.Coordinator, name string, cfg Config) (*Election, error) {
@@ -97,11 +97,11 @@ func New(locks *quorum.Coordinator, name string, cfg Config) (*Election, error) 
 // ErrClosed). lead must return when its context has ended: nobody leads before that, unless the
 // lease expires.
 //
-// If the term was over when lead returned, Run campaigns again, whatever lead returned, after a pause in which
-// every candidate that waits tries once or more (twice the Coordinator's BackoffMax, and InstanceTimeout).
-// Otherwise lead has resigned by returning: Run releases the lease, which notifies the next candidate, and
-// returns lead's error. That Is also quorum.ErrNotHeld if the keys were gone: then lead may have worked
-// beside another leader.
+// If the term was over when lead returned, Run campaigns again, whatever lead returned, after a
+// pause in which every waiting candidate tries at least once (twice the Coordinator's BackoffMax,
+// and InstanceTimeout). Otherwise lead has resigned by returning: Run releases the lease, which
+// notifies the next candidate, and returns lead's error. That Is also quorum.ErrNotHeld if the
+// keys were gone: then lead may have worked beside another leader.
 //
 // Run also returns when ctx ends, whether this candidate leads or not, with an error that Is
 // quorum.ErrInterrupted and ctx's error, and also lead's error if that isn't nil. While servers can't be
@@ -233,13 +233,13 @@ func (e *Election) Resign() error {
 }
 
 // Leader is who led when the servers were asked. It is for people, dashboards and clients that
-// look for the leader. A leader that is paused or cut off doesn't know that it is over, so only
-// the term that it shows to a resource decides.
+// look for the leader. A leader that is paused or cut off doesn't know that its term is over, so
+// only the term that it shows to a resource decides.
 type Leader struct {
 	// ID is the leader's Config.Owner, empty if it has none.
 	ID string
-	// Remaining is how long the leader's keys keep a quorum unless it extends its lease. Its own
-	// term is shorter.
+	// Remaining is how long the leader's keys keep a quorum unless it extends its lease. The
+	// leader's own term is shorter.
 	Remaining time.Duration
 }
 

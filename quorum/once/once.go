@@ -46,19 +46,19 @@ const (
 	MaxSkew   = time.Hour
 )
 
-// Config sets up a Job. The zero Config is ready to use. Processes may have different ones, as they
-// have while a new one is rolled out.
+// Config sets up a Job. The zero Config is ready to use. Processes may have different Configs, as
+// they do while a new one is rolled out.
 type Config struct {
 	// Window is how late after its slot's time a job may be begun, by the clock of the process: 1
-	// ms to MaxWindow. A process that comes later finds ErrLate. The window bounds only the
-	// beginning of a job. A majority of servers that restarted doesn't vote for MaxTTL, so a window
-	// that is longer than that, as the default is, outlasts a restart. Default: 5 minutes, or four
-	// times the Coordinator's MaxTTL if that is more, up to MaxWindow.
+	// ms to MaxWindow. A process that comes later gets ErrLate. The window bounds only the
+	// beginning of a job. A majority of servers that restarted doesn't vote for MaxTTL, so a
+	// window that is longer than that, as the default is, outlasts a restart. Default: 5 minutes,
+	// or four times the Coordinator's MaxTTL if that is more, up to MaxWindow.
 	Window time.Duration
 
 	// Skew is the most by which the wall clocks of processes and servers may differ, 1 ms to
-	// MaxSkew. If they differ by more, a server's restart may have a job begun twice. A server isn't
-	// counted for slots up to Skew after its start. Default: 5 s.
+	// MaxSkew. If they differ by more, a server's restart may cause a job to begin twice. A
+	// server isn't counted for slots up to Skew after its start. Default: 5 s.
 	Skew time.Duration
 }
 
@@ -78,7 +78,7 @@ var errNoJob = fmt.Errorf("%w: once: the Job is nil, or was not made by New; loo
 
 // New makes a Job on a Coordinator. The name is 1 to MaxName bytes, without NUL and braces. Jobs
 // of the same name on the same servers are one job. New asks no server. Of the Coordinator's
-// terms, MaxLife bounds the job, and Note gets 9 bytes more; MaxTries and MaxWait don't apply.
+// terms, MaxLife bounds the job, and Note grows by 9 bytes; MaxTries and MaxWait don't apply.
 //
 // All errors are quorum.ErrConfig.
 func New(locks *quorum.Coordinator, name string, cfg Config) (*Job, error) {
@@ -110,7 +110,7 @@ func New(locks *quorum.Coordinator, name string, cfg Config) (*Job, error) {
 	keep = (keep + 2*of.Lab.Drift.Of(keep) + time.Millisecond).Truncate(time.Millisecond)
 	j := &Job{name: name, window: cfg.Window, skew: cfg.Skew, keep: keep, locks: locks}
 	if _, err := j.view(make([]byte, signatureLength)); err != nil {
-		return nil, fmt.Errorf("once: Config.Note gets %d bytes more, by which a process knows its own keys: %w", 1+2*signatureLength, err)
+		return nil, fmt.Errorf("once: %d bytes are added to Config.Note, by which a process knows its own keys: %w", 1+2*signatureLength, err)
 	}
 	return j, nil
 }
@@ -126,14 +126,14 @@ func (j *Job) view(signature []byte) (*quorum.Coordinator, error) {
 	})
 }
 
-// Run runs work if no process has begun the slot's job. The slot is a time that all processes
-// name alike, in any time zone. work's context ends with ctx or with the lease, whichever is
+// Run runs work if no process has begun the slot's job. The slot is a time that is the same for
+// all processes, in any time zone. work's context ends with ctx or with the lease, whichever is
 // first; the lease is kept alive while work runs.
 //
 // Run returns work's error. That Is also quorum.ErrLost or quorum.ErrClosed if the lease was over
-// before work had ended; nobody else begins the job because of that. What work has begun counts
-// as done, whatever it returns, and also if it panics. Only if work itself releases the lease
-// (Lease.Release) or hands it off (Lease.HandOff), another process may run the job within the window.
+// before work had ended; even then, no other process begins the job. What work has begun counts
+// as done, whatever it returns, and also if it panics. Another process may run the job within the
+// window only if work itself releases the lease (Lease.Release) or hands it off (Lease.HandOff).
 //
 // If work wasn't run: ErrDone; ErrEarly; ErrLate, which also Is the error of the last try if
 // there was one; quorum.ErrConfig for the zero time or no work; quorum.ErrInterrupted with ctx's
@@ -241,7 +241,7 @@ func (j *Job) keepSlot(ctx context.Context, view *quorum.Coordinator, lease *quo
 	}
 	//guard:slot-needs-old-servers  a job is begun by the votes of a quorum that knows the slot, unless there can be none
 	if old < found.Quorum && young <= len(found.Votes)-found.Quorum {
-		return fmt.Errorf("%w: once: %q: %d of %d servers may have come up after the slot's time, and have forgotten that its job was begun; %d others voted, and %d are needed", quorum.ErrNoQuorum, j.name, young, len(found.Votes), old, found.Quorum)
+		return fmt.Errorf("%w: once: %q: %d of %d servers may have come up after the slot's time, and may have forgotten that its job was begun; %d others voted, and %d are needed", quorum.ErrNoQuorum, j.name, young, len(found.Votes), old, found.Quorum)
 	}
 	//guard:slot-kept-first  the keys of a slot stay before its job is begun
 	if err := lease.Keep(ctx, j.keep); err != nil {
@@ -271,7 +271,7 @@ func (j *Job) begun(view *quorum.Coordinator, found quorum.Inspection, slot time
 		case kept+lost >= found.Quorum:
 			return fmt.Errorf("%w (%q, by %q)", ErrDone, found.Key, h.Owner)
 		default:
-			err = fmt.Errorf("%w: once: %q: %q has had its keys stay on %d of %d servers, too few to begin the job; it deletes them when it can reach the servers, unless it has died", quorum.ErrTaken, found.Key, h.Owner, kept, len(found.Votes))
+			err = fmt.Errorf("%w: once: %q: %q has left its keys on %d of %d servers, too few to begin the job; it deletes them when it can reach the servers, unless it has died", quorum.ErrTaken, found.Key, h.Owner, kept, len(found.Votes))
 		}
 	}
 	return err
@@ -291,10 +291,10 @@ func (j *Job) inWindow(slot time.Time) error {
 	now := j.locks.Config().Lab.Clock.Now().Round(0)
 	// The keys' life counts from the slot's time.
 	if now.Before(slot) {
-		return fmt.Errorf("%w: %q at %s begins in %v, by this clock; wait, and see to the time service if processes disagree", ErrEarly, j.name, slot.Format(time.RFC3339Nano), slot.Sub(now))
+		return fmt.Errorf("%w: %q at %s begins in %v, by this machine's clock; wait, and check the time service if processes disagree", ErrEarly, j.name, slot.Format(time.RFC3339Nano), slot.Sub(now))
 	}
 	if late := now.Sub(slot); late >= j.window {
-		return fmt.Errorf("%w: %q at %s began %v ago, by this clock, and Window is %v; if jobs may begin that late, raise Window (redlockctl: -window), in one process after the other", ErrLate, j.name, slot.Format(time.RFC3339Nano), late, j.window)
+		return fmt.Errorf("%w: %q at %s began %v ago, by this machine's clock, and Window is %v; if jobs may begin that late, raise Window (redlockctl: -window), in one process after another", ErrLate, j.name, slot.Format(time.RFC3339Nano), late, j.window)
 	}
 	return nil
 }
@@ -302,10 +302,10 @@ func (j *Job) inWindow(slot time.Time) error {
 // Slots are the slots of a period: the multiples of the period since the zero time, in UTC, so
 // that a period of an hour begins at full hours, and one of a week on Mondays. Each is yielded
 // when its time comes, by the Coordinator's clock. The loop begins with the latest slot, if its window
-// is open. It skips slots whose window is over: if the loop's body takes long, other processes may run
-// the slots between. It ends when ctx ends.
+// is open. It skips slots whose window is over: if the loop's body takes a long time, other
+// processes may run the slots in between. It ends when ctx ends.
 //
-// The period is a second to a year. Another one is quorum.ErrConfig.
+// The period is a second to a year. For any other, the error is quorum.ErrConfig.
 func (j *Job) Slots(ctx context.Context, period time.Duration) (iter.Seq[time.Time], error) {
 	if j.none() {
 		return nil, errNoJob

@@ -370,7 +370,7 @@ func TestKeptOnTooFew(t *testing.T) {
 			require.ErrorIs(t, err, once.ErrLate)
 			require.ErrorIs(t, err, quorum.ErrTaken)
 			require.NotErrorIs(t, err, once.ErrDone)
-			require.ErrorContains(t, err, `"a" has had its keys stay on 1 of 5 servers`)
+			require.ErrorContains(t, err, `"a" has left its keys on 1 of 5 servers`)
 			require.Empty(t, w.begun(slot))
 		})
 	}

@@ -66,7 +66,7 @@ type request struct {
 
 // Entry is a request that the server has executed, or answered with an error.
 type Entry struct {
-	// At is when, by the clock that was given to NewServer.
+	// At is when that happened, by the clock that was given to NewServer.
 	At time.Time
 	// Request and Vote are what was asked and answered, whether or not the
 	// answer arrived.
@@ -371,8 +371,8 @@ func (s *Server) kill() {
 	s.subscriptions.Break(ErrConnReset)
 }
 
-// Promote makes the server a master that was a replica for a while: the same process with
-// another replication ID. Its data stays.
+// Promote makes the server a master again, as if it had been a replica for a while: the same
+// process with another replication ID. Its data stays.
 func (s *Server) Promote() {
 	s.lock()
 	defer s.mu.Unlock()

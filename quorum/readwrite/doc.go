@@ -15,32 +15,35 @@
 //
 // The lock has 16 places. Each is the key of an ordinary lock. A reader has a lease on one of them
 // (package anyof), and a writer has one lease on all of them (AcquireAll). One more key,
-// NAME#next, is the turn. A new caller looks whether the turn is free (Free). If it is, and so are the
-// places, the caller takes them. Otherwise it queues for the turn, waits for its places while it has the
-// turn, and then releases it.
+// NAME#next, is the turn. A new caller checks whether the turn is free (Free). If it is, and so
+// are the places, the caller takes them. Otherwise it queues for the turn, waits for its places
+// while it has the turn, and then releases it.
 //
 // # What is promised
 //
 // If the assumptions of package quorum hold:
 //
-//   - Exclusion. While a writer's lease is valid no other lease is. At most as many read at once as
-//     Config.Readers, or as the largest setting if clients differ. This follows from the places alone,
-//     because a lease on several keys is one on each of them. It doesn't depend on the turn: if its holder
-//     is paused or loses it, other callers may pass, and nothing else happens. It doesn't depend on the
-//     setting: a writer takes all 16 places, also those that no reader uses.
+//   - Exclusion. While a writer's lease is valid no other lease is. At most Config.Readers
+//     callers read at once; if clients have different settings, the largest counts. This follows
+//     from the places alone, because a lease on several keys is one on each of them. It doesn't
+//     depend on the turn: if its holder is paused or loses it, other callers may pass, and
+//     nothing else happens. It doesn't depend on the setting: a writer takes all 16 places, also
+//     those that no reader uses.
 //   - No starvation. All callers that wait, readers and writers, wait in the one queue for the turn, in
 //     the order in which package quorum gives a lock to processes and goroutines. New callers hold back
-//     for a BackoffMin, or an InstanceTimeout if that is less, so that they don't race the next one in the
-//     queue. A caller that looked before another one got the turn may still pass it, once. So a writer that
-//     has the turn waits only for the readers of that moment. The price: while a writer waits for a long
-//     read, or a client with a small Readers for one of its few places, new readers wait, too. If a reader
-//     keeps its lease alive forever, all wait forever, as with any lock (Terms.MaxLife).
+//     for a BackoffMin, or an InstanceTimeout if that is less, so that they don't race the next
+//     caller in the queue. A caller that looked before another one got the turn may still pass
+//     it, once. So a writer that has the turn waits only for the readers of that moment. The
+//     price: while a writer waits for a long read, or a client with a small Readers for one of
+//     its few places, new readers wait, too. If a reader keeps its lease alive forever, all wait
+//     forever, as with any lock (Terms.MaxLife prevents it).
 //   - No deadlock. A caller that has the turn waits for holders of places, and these wait for nothing. A
 //     caller that asks under the context of a lease on the same lock would wait for itself, or for a
 //     writer that waits for it. It gets ErrHeldByCaller. Under any other context, and on another Coordinator,
 //     the caller isn't known, and waits, until its own lease is over.
-//   - Cleanliness. Only calls of Read and Write have the turn, and release it before they return. If the
-//     process dies in one, the turn is free a TTL later. So are the places of a holder that dies.
+//   - Cleanliness. Only calls of Read and Write have the turn, and release it before they return.
+//     If the process dies in such a call, the turn is free a TTL later. So are the places of a
+//     holder that dies.
 //   - One lease. A writer's validity counts from before the one round that took all places. Extensions
 //     and loss are those of the whole lease: if a majority has lost any of its keys, it is lost.
 //
@@ -74,5 +77,5 @@
 //   - Downgrade. A lease can't give up some of its keys. Release, and call Read: another writer may come
 //     between.
 //   - More readers. Goroutines of one process can share a reader's lease.
-//   - Check what the work does. A reader can write to the resource, if that lets it.
+//   - Check what the work does. A reader can write to the resource, if the resource lets it.
 package readwrite

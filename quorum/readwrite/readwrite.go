@@ -15,10 +15,10 @@ const MaxReaders = 16
 
 // Config sets up a Lock. The zero Config is ready to use.
 type Config struct {
-	// Readers is how many may read at once: 1 to MaxReaders. Clients may have different settings, and
-	// it can be changed in one client after the other: a writer excludes all readers in any case. Then the
-	// largest setting is the bound. With a lower one a reader looks for a free place at fewer keys.
-	// Default: MaxReaders.
+	// Readers is how many may read at once: 1 to MaxReaders. Clients may have different settings,
+	// so it can be changed in one client after the other. The largest setting is then the bound.
+	// A writer excludes all readers in any case. With a lower setting, a reader looks for a free
+	// place among fewer keys. Default: MaxReaders.
 	Readers int
 }
 
@@ -47,8 +47,8 @@ func acquireAll(ctx context.Context, locks *quorum.Coordinator, keys ...string) 
 }
 
 // New makes a Lock on a Coordinator, with its terms. Locks of the same name on the same servers are one
-// lock. Its keys are NAME#1 to NAME#16, the places, and NAME#next, the turn. No lock of another
-// purpose may have these keys. New asks no server.
+// lock. Its keys are NAME#1 to NAME#16, the places, and NAME#next, the turn. No lock for another
+// purpose may use these keys. New asks no server.
 //
 // All errors are quorum.ErrConfig.
 func New(locks *quorum.Coordinator, name string, cfg Config) (*Lock, error) {
@@ -84,9 +84,9 @@ var errNoLock = fmt.Errorf("%w: readwrite: the Lock is nil, or was not made by N
 
 // Read returns a reader's lease: others may read at the same time, and nobody writes. It waits in one
 // queue with all other readers and writers, until ctx ends. Terms.MaxWait bounds the whole wait, and
-// Terms.MaxTries the tries at each of its steps: a try, the turn, and the places. Terms.MinValidity is for
-// the round; if the caller had to wait for its turn, one more round trip has gone since. Hooks see each
-// step under its own keys.
+// Terms.MaxTries the tries at each of its steps: a try, the turn, and the places.
+// Terms.MinValidity applies to the round; if the caller had to wait for its turn, one more round
+// trip has passed since then. Hooks see each step under its own keys.
 //
 // Errors: those of anyof.Acquire; ErrHeldByCaller if ctx belongs to a lease on this lock.
 func (l *Lock) Read(ctx context.Context) (*quorum.Lease, error) {

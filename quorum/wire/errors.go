@@ -19,15 +19,15 @@ var (
 	ErrTimeout = errors.New("quorum: instance did not answer in time")
 
 	// ErrOverloaded: too much is under way already. As the verdict on a round: so many rounds of
-	// the Coordinator are under way and wait that this one's turn didn't come in time; no instance
-	// was asked. As an instance's error: Config.Lab.MaxInFlight requests to it are
+	// the Coordinator are under way or waiting that the round's turn didn't come in time; no
+	// instance was asked. As an instance's error: Config.Lab.MaxInFlight requests to it are
 	// unanswered, or Config.Lab.MaxPendingDeletes deletes are pending; in the second case it also
 	// Is the error of the last delete that failed.
 	ErrOverloaded = errors.New("quorum: overloaded")
 
 	// ErrOtherRun: another server answered than the one that was asked, or another
 	// run of it, see RunError.
-	ErrOtherRun = errors.New("quorum: another server or another run of it answered")
+	ErrOtherRun = errors.New("quorum: another server, or another run of the same server, answered")
 
 	// ErrSetMismatch: clients disagree on the set of instances, see
 	// SetMismatchError.
@@ -65,18 +65,18 @@ func (e *SetMismatchError) Unwrap() error { return ErrSetMismatch }
 // raised, further ahead of the server's clock than Fence.Ahead: another program wrote the
 // counter, or a clock was set back or is wrong. It Is ErrCounter.
 type CounterError struct {
-	// Token is what the counter would have come to.
+	// Token is the value that the counter would have reached.
 	Token fencing.Token
 	// Clock is the server's clock.
 	Clock time.Time
-	// Most is how far the counter may be ahead of it.
+	// Most is how far the counter may be ahead of Clock.
 	Most time.Duration
 	// Repair says what to do.
 	Repair string
 }
 
 func (e *CounterError) Error() string {
-	text := fmt.Sprintf("%v: it would come to %d, which is %s ahead of the server's clock (%s), and %v is the most (half of MaxTTL)",
+	text := fmt.Sprintf("%v: it would reach %d, which is %s ahead of the server's clock (%s), and %v is the most (half of MaxTTL)",
 		ErrCounter, e.Token, longTime(e.ahead()), e.Clock.UTC().Format("2006-01-02 15:04:05"), e.Most)
 	if e.clockTooLate() {
 		text = fmt.Sprintf("%v: the server's clock is in the year %d, and tokens are microseconds that end in June 2255", ErrCounter, e.Clock.UTC().Year())
@@ -94,8 +94,8 @@ func (e *CounterError) clockTooLate() bool { return e.Clock.UnixMicro() >= int64
 
 func (e *CounterError) Unwrap() error { return ErrCounter }
 
-// Permanent reports whether the clock needs longer than a MaxTTL to catch up, so that an
-// Acquire had better not wait for that.
+// Permanent reports whether the clock needs longer than a MaxTTL to catch up, so that an Acquire
+// should not wait for that.
 func (e *CounterError) Permanent() bool {
 	return e.clockTooLate() || e.ahead() > float64(3*e.Most/time.Microsecond)
 }
@@ -109,16 +109,16 @@ func longTime(micros float64) string {
 	return (time.Duration(micros) * time.Microsecond).String()
 }
 
-// RunError is the vote of a server that was asked in another run than it is in
-// (Request.Run): it was restarted or promoted, or another server answers under its
-// name. It did nothing, unless it was asked for an Acquire. It Is ErrOtherRun, and ErrNotMaster if
-// the server says that it is no master.
+// RunError is the vote of a server that is in another run than the one that the request named
+// (Request.Run): the server was restarted or promoted, or another server answers under its name.
+// It did nothing, unless the request was an Acquire. It Is ErrOtherRun, and ErrNotMaster if the
+// server says that it is no master.
 type RunError struct {
 	// Asked is the run that the command named.
 	Asked Run
-	// Found is the run of the server that answered, or its replication ID where its mark is
-	// gone or of another run or the request named no epoch, and Role what it says it is. Empty if
-	// it didn't say.
+	// Found is the run of the server that answered. It is only the replication ID if the server's
+	// mark is gone or names another run, or if the request named no epoch. Role is the role that
+	// the server reports. Each is empty if the server didn't say.
 	Found Run
 	Role  string
 }
@@ -128,9 +128,9 @@ func (e *RunError) Error() string {
 		return fmt.Sprintf("%v: a %s answered; list masters only, and don't let a name lead to a replica", ErrOtherRun, e.Role)
 	}
 	if e.Asked.ReplID() == e.Found.ReplID() {
-		return fmt.Sprintf("%v: the mark on the server was left anew or is gone, so the server lost its data, or the name has led to another one meanwhile", ErrOtherRun)
+		return fmt.Sprintf("%v: the mark on the server is new or gone, so the server lost its data, or the name has led to another server meanwhile", ErrOtherRun)
 	}
-	return fmt.Sprintf("%v: the replication ID was %.8s and is %.8s, so the server was restarted or promoted, or the name leads to another one",
+	return fmt.Sprintf("%v: the replication ID was %.8s and is %.8s, so the server was restarted or promoted, or the name leads to another server",
 		ErrOtherRun, e.Asked.orHidden(), e.Found.orHidden())
 }
 

@@ -36,9 +36,9 @@ type Identity struct {
 	// Served is how long the instance's name is known to have led to the present run of the
 	// server, by the server's clock. The first client that probes a master under the name
 	// writes a mark there, which names the run. Served is the age of the mark, so it is
-	// zero for the client that writes it. A client for which another server's vote counted
-	// after the mark was written writes it anew (see Known). Zero also if the server is a master that
-	// cannot write now. Negative if no mark can be kept; for a master, Hidden says why.
+	// zero for the client that writes it. A client writes the mark anew if another server's vote
+	// counted for it after the mark was written (see Known). Zero also if the server is a master
+	// that cannot write now. Negative if no mark can be kept; for a master, Hidden says why.
 	Served time.Duration
 
 	// Mark is the text of the mark, which names the run for as long as the name leads to it:
@@ -51,8 +51,8 @@ type Identity struct {
 	Role string
 
 	// Deployment is what the instance is if it isn't one server: RoleSentinel, a master with
-	// replicas under Sentinel, or RoleCluster, one slot of a Cluster. Then the rest is about the server
-	// that is the master now.
+	// replicas under Sentinel, or RoleCluster, one slot of a Cluster. Then the other fields are
+	// about the server that is the master now.
 	Deployment string
 
 	// Vouched says that whoever set up the instance vouches for this run: the server came
@@ -82,7 +82,8 @@ type Identity struct {
 	Hidden []string
 
 	// Refuses says why the server would refuse a vote at the time of the probe, although it may
-	// vote: its memory is full, or it takes no writes. Nil if it would grant one, or that is unknown.
+	// vote: its memory is full, or it takes no writes. Nil if it would grant one, or if that is
+	// unknown.
 	Refuses error
 
 	// CannotNotify says that the server cannot notify processes that wait, although the

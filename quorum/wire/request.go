@@ -10,8 +10,8 @@ import (
 // Op is what a Request asks for.
 type Op uint8
 
-// The operations. Each is atomic on the server, and about all of Request.Keys. What is said of a
-// resource's counter is about each of the keys.
+// The operations. Each is atomic on the server, and about all of Request.Keys. What is said of
+// the counter applies to the counter of each key.
 //
 // A Raise, an Extend, a Restore and a Pass that are refused change nothing. Neither does a request that
 // fails with a *RunError or a *CounterError, unless it is an Acquire.
@@ -21,11 +21,11 @@ const (
 	// by one, and the vote carries a token. Before that it deletes the keys that hold one of
 	// the values in Request.Delete. Of several keys it sets all or none.
 	//
-	// What vouches for the grant is read in the same atomic step, and judged afterwards by the
-	// Instance: the run, the server's clock, and how far ahead of it the counters are. So an
-	// Acquire that isn't granted may have changed something. Its counters may have risen, which
-	// does no harm to the order of tokens. If it failed it may have set the keys, unless the vote is
-	// Unsent, and the caller has to delete them.
+	// The run, the server's clock, and how far the counters are ahead of it are read in the same
+	// atomic step. The Instance judges them only afterwards, so an Acquire that isn't granted may
+	// have changed something. Its counters may have risen, which does no harm to the order of
+	// tokens. If it failed it may have set the keys, unless the vote is Unsent, and the caller
+	// has to delete them.
 	//
 	// Granted: all keys were set. Refused: a key exists, and none was set. Vote.InTheWay names the
 	// first one that exists. Failed with a *CounterError: a counter is further ahead of the server's
@@ -94,7 +94,7 @@ const (
 	// process was notified.
 	Dequeue
 
-	// Probe is that method of an Instance, in errors. No Request asks for it.
+	// Probe stands for Instance.Probe in errors. No Request asks for it.
 	Probe
 )
 
@@ -113,8 +113,8 @@ func (op Op) String() string {
 // lease that is extended too late is lost.
 func (op Op) Held() bool { return op >= Raise && op <= Release }
 
-// MaxKeys is how many keys a Request may be about. A server serves nobody else while it looks at
-// them all, and the more keys a lease needs the less often all are free at once.
+// MaxKeys is how many keys a Request may be about. A server serves no other client while it looks
+// at them, and the more keys a lease needs, the less often all of them are free at once.
 const MaxKeys = 16
 
 // Request is one request to one instance. Package quorum sends valid fields only: an
@@ -143,14 +143,14 @@ type Request struct {
 	// restart can come between. Empty if the run is hidden or not watched: then any server
 	// will do.
 	//
-	// An Acquire in another run may have set the keys by the time this shows, see there. The set in
-	// the run is compared by Acquire alone, so that a lease outlives a change of the set.
+	// An Acquire may have set the keys before the other run is noticed, see Acquire. Only Acquire
+	// compares the set in the run, so that a lease outlives a change of the set.
 	Run Run
 
 	// Delete are values that Acquire deletes from the keys first, in the same step: the client's
 	// own earlier values that may still be there, or the value of a lease that was handed off and
-	// is resumed. So no SET is refused by an earlier value of the same client, and none overtakes
-	// the delete of one. Usually nil. The Value is never among them.
+	// is resumed. So no SET is refused by an earlier value of the same client, and no SET
+	// overtakes the delete of such a value. Usually nil. The Value is never among them.
 	Delete []string
 
 	// Fence is for Acquire, Raise, Restore, Pass and Look.
@@ -179,24 +179,24 @@ type Waiter struct {
 
 // Fence is what a Request says about the keys' counters, from which fencing tokens come.
 type Fence struct {
-	// On asks Acquire, Restore, Pass and Look to use the counter. Without it Acquire sends nothing but
-	// the SET NX PX of the Redis document, and what vouches for it.
+	// On asks Acquire, Restore, Pass and Look to use the counter. Without it, Acquire sends only
+	// the SET NX PX of the Redis document, and what vouches for the grant.
 	On bool
 
-	// Token is what Raise, Restore and Pass lift the counter to. For Acquire it is the token that a
-	// counter starts at that doesn't exist, or is low (see Vote.Low), if that is no further from
-	// the server's clock than Ahead. So a new resource's counters start at the same token on all
-	// instances. Zero means no preference.
+	// Token is what Raise, Restore and Pass lift the counter to. For Acquire it is the token at
+	// which a counter starts if it doesn't exist or is low (see Vote.Low), unless that token is
+	// further from the server's clock than Ahead. So a new resource's counters start at the same
+	// token on all instances. Zero means no preference.
 	Token fencing.Token
 
-	// Floor is the largest token that a counter from before the present run can have come to
+	// Floor is the largest token that a counter from before the present run can have reached
 	// (Acquire). A counter at or below it may be an older copy. Never 0: a counter that expired
 	// just before it was counted up is 1.
 	Floor fencing.Token
 
-	// TTL is how much longer than Ahead a counter lives than its first token is ahead of the
-	// server's clock (Acquire, Raise, Restore, Pass): whole milliseconds. So a counter that expires starts
-	// again from a clock that has passed it.
+	// TTL is the least time for which a counter stays after the server's clock has passed the
+	// counter's first token (Acquire, Raise, Restore, Pass): whole milliseconds. So a counter
+	// that expires starts again from a clock that has passed it.
 	TTL time.Duration
 
 	// Ahead is how far the counter, read as microseconds since 1970, may be ahead of the
@@ -216,8 +216,8 @@ const (
 	Failed Outcome = iota
 	// Granted: the server did what it was asked.
 	Granted
-	// Refused: the server certainly did not. What it may have done all the same is said of each
-	// operation.
+	// Refused: the server certainly did not. Each operation says what it may have changed all the
+	// same.
 	Refused
 )
 
@@ -241,7 +241,7 @@ const NoExpiry time.Duration = -1
 type Vote struct {
 	Outcome Outcome
 
-	// InTheWay is the number of the first key in the way, of a request for several (Acquire,
+	// InTheWay is the number of the first key in the way of a request for several (Acquire,
 	// refused): 1 for the first of Request.Keys, and so on. 0 otherwise.
 	InTheWay uint8
 
@@ -249,14 +249,14 @@ type Vote struct {
 	// one. So a grant by an Instance that reads only the first of Request.Keys counts for nothing.
 	Keys uint8
 
-	// Token is the least token that the instance can count for, of an Acquire with a Fence that
-	// was granted: it is above each token that the instance counted for before. For a Look it is
-	// the counter as it stands. 0 otherwise.
+	// Token, for a granted Acquire with a Fence, is the smallest token that the instance can
+	// count for. It is above each token that the instance counted for before. For a Look it is
+	// the present value of the counter. 0 otherwise.
 	Token fencing.Token
 
-	// Low says that a counter isn't at Token yet (Acquire with a Fence, granted): it is new or may be an
-	// older copy and isn't above the server's clock, or it is one of several and another one is
-	// higher. The instance counts for a token only after a Raise.
+	// Low says that a counter isn't at Token yet (Acquire with a Fence, granted): it is new, or
+	// may be an older copy, and isn't above the server's clock; or the request is about several
+	// keys, and another counter is higher. The instance counts for a token only after a Raise.
 	Low bool
 
 	// Remaining is how long the key in the way still lives (Acquire and Look,

@@ -11,11 +11,11 @@ import (
 // server's mark. Two clients that disagree on the set can both win a majority, each
 // of its own; so those whose Set differs from the mark's are refused (scenario S14).
 //
-// It has MaxTTL as well, because an instance that lost its data stays out of the voting
-// for as long: a client with a shorter MaxTTL would end that before the other clients'
-// leases have expired.
+// It has MaxTTL as well, because an instance that lost its data stays out of the voting for that
+// long: a client with a shorter MaxTTL would end that before the other clients' leases have
+// expired.
 //
-// The operator gives Name and Version, the others follow from the configuration.
+// The operator gives Name and Version. The other fields follow from the configuration.
 type Set struct {
 	// Name names the set: up to 64 characters of A-Z a-z 0-9 . _ -
 	// May be empty.

@@ -30,7 +30,7 @@ var exits = []struct{ codes, meaning string }{
 	{"1", "verify: something is wrong, but a quorum of servers may vote. inspect: no client has the lock."},
 	{"120", "The lock is taken, and -try was given or the time of -wait is over. The command was not run."},
 	{"121", "No quorum: too few servers answered, or may vote, or the votes stayed split between clients. inspect: a client may have the lock."},
-	{"122", "The lease was lost. The command was ended, or worked without the lock at its end."},
+	{"122", "The lease was lost. The command was ended, or no longer had the lock when it ended."},
 	{"123", "release: nothing was deleted, because a check failed or -value is missing or too short."},
 	{"124", "Something else failed, as when once came too late; the text says what."},
 	{"125", "Bad usage, or settings that differ from those of other clients."},

@@ -73,7 +73,7 @@ func (j *job) passOn(signals <-chan os.Signal) {
 			if j.cmd == nil {
 				j.end(exitError{exitSignal + int(sig.(syscall.Signal)), fmt.Errorf("the wait was ended by the signal: %v", sig)})
 			} else if err := j.signal(sig); err != nil {
-				j.say("the command can't be sent the signal %q: %v", sig, err)
+				j.say("can't send the command the signal %q: %v", sig, err)
 			}
 			j.told = j.told || sig == os.Interrupt || sig == syscall.SIGTERM
 			j.mu.Unlock()
@@ -158,7 +158,7 @@ func (j *job) stop(lease *quorum.Lease) error {
 	if j.remains() {
 		how = "was ended by SIGKILL"
 		if err := j.signal(syscall.SIGKILL); err != nil { // as when it runs as another user
-			j.say("the command works on, and soon without the lock on %q: it can't be ended: %v", key, err)
+			j.say("the command goes on, and soon without the lock on %q: it can't be ended: %v", key, err)
 			how = "worked on without the lock until it ended on its own"
 		}
 		<-j.exited.Done()
@@ -191,7 +191,7 @@ func (j *job) result(err error) error {
 	case j.cmd == nil || errors.As(err, new(exitError)): // it wasn't run, or was ended
 		return err
 	case errors.Is(err, quorum.ErrLost) || errors.Is(err, quorum.ErrNotHeld):
-		return exitError{exitLost, fmt.Errorf("the command worked without the lock at its end: %w", err)}
+		return exitError{exitLost, fmt.Errorf("the command no longer had the lock when it ended: %w", err)}
 	case j.remains():
 		j.s.say("what the command started goes on without the lock")
 	}

@@ -106,7 +106,7 @@ redlockctl COMMAND -h lists a command's flags.
 Each flag has an environment variable: that of -max-ttl is REDLOCK_MAX_TTL. A flag overrides it.
 
 Servers are URLs, separated by commas, in -servers or better in %s:
-arguments can be seen by other users. Write a comma in a password as %%2C.
+other users can see arguments. Write a comma in a password as %%2C.
 Give the same URLs, -max-ttl, -quorum and -set as your programs have.
 
 Exit codes:

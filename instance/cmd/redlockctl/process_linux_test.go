@@ -234,7 +234,7 @@ func TestCommandOfAnotherUser(t *testing.T) {
 		require.NoError(t, r.cmd.Process.Signal(syscall.SIGTERM))
 		w.each("SET", "k", "something else")
 	})
-	for _, text := range []string{`the command can't be sent the signal "terminated"` + why, `the command works on, and soon without the lock on "k": it can't be ended` + why, worked} {
+	for _, text := range []string{`can't send the command the signal "terminated"` + why, `the command goes on, and soon without the lock on "k": it can't be ended` + why, worked} {
 		assert.Contains(t, said, text)
 	}
 	assert.NotContains(t, said, "ended by SIGKILL")

@@ -44,13 +44,13 @@ func runRelease(ctx context.Context, c *client, o *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	s.say("what no server knows: whether the holder of %s... still works. It may be paused, or cut off from these servers. "+
-		"See that its process has ended. A resource that checks tokens refuses it once it has seen one above %d; nothing else stops it.",
+	s.say("no server knows whether the holder of %s... still works. It may be paused, or cut off from these servers. "+
+		"Make sure that its process has ended. A resource that checks tokens refuses it once it has seen one above %d; nothing else stops it.",
 		short(holder.Value), found.Token)
 	if !o.force {
 		longest := longestMaxTTL(c.Config().MaxTTL, found)
 		pause := longest + c.Config().Lab.Drift.Of(longest)
-		s.say("looking again in %v, whether anybody extends it; -force deletes it at once", pause)
+		s.say("checking again in %v whether anybody extends it; -force deletes it at once", pause)
 		time.Sleep(pause)
 		if found, err = c.Inspect(ctx, o.keys[0]); err != nil {
 			return err
@@ -76,7 +76,7 @@ func (o *options) choose(found quorum.Inspection) (holder quorum.Holder, err err
 	case i < 0:
 		return holder, refused("no server has a value that begins with %q; another holder has the lock now", o.value[:shortValue])
 	case !lockValue.MatchString(found.Holders[i].Value):
-		return holder, refused("the value is none that a lock has, so something else uses the key; choose another name for the lock, or delete that key with redis-cli")
+		return holder, refused("the value is not a lock's value, so something else uses the key; choose another name for the lock, or delete that key with redis-cli")
 	}
 	return found.Holders[i], nil
 }

@@ -59,7 +59,7 @@ func runVerify(ctx context.Context, c *client, o *options, s streams) error {
 		v.Servers = append(v.Servers, one)
 	}
 	if len(o.keys) == 0 {
-		v.Notes = append(v.Notes, "the rights to the locks' keys were not checked; redlockctl verify orders:42 checks those to one")
+		v.Notes = append(v.Notes, "the rights to the locks' keys were not checked; redlockctl verify orders:42 checks them for one key")
 	}
 	if err := show(s.out, v, o.json); err != nil {
 		return err

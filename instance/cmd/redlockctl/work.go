@@ -30,7 +30,7 @@ func (o *options) margin() time.Duration { return max(o.grace/10, o.ttl/100) }
 func lockFlags(flags *flag.FlagSet, o *options) {
 	workFlags(flags, o)
 	timeVar(flags, &o.wait, "wait", "the longest `time` to wait for the lock (default: forever)")
-	flags.BoolVar(&o.try, "try", false, "try once, and say nothing if the lock is taken: the exit code says it")
+	flags.BoolVar(&o.try, "try", false, "try once, and say nothing if the lock is taken: the exit code shows it")
 	flags.UintVar(&o.places, "n", 0, "let up to `n` commands run at once: the keys are KEY/1 to KEY/n, and each is a lock")
 }
 

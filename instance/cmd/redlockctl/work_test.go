@@ -127,7 +127,7 @@ func TestLeaderWhoseKeysAreGone(t *testing.T) {
 		if try < 10 && strings.Contains(ended.stderr, "waiting to lead again") {
 			continue // an extension has noticed
 		}
-		ended.expect(exitLost, "the command worked without the lock at its end")
+		ended.expect(exitLost, "the command no longer had the lock when it ended")
 		break
 	}
 	w.run("elect", "k", "--", "sh", "-c", "exit 7").expect(7)

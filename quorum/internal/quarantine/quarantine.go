@@ -128,7 +128,7 @@ func (q *State) Identify(id wire.Identity, now drift.Instant) Exclusion {
 		// Known before.
 	case id.Promoted && id.Served < 0:
 		// Also if the operator vouches for its process, which is the same after a demotion.
-		q.begin(q.from(now, "it was promoted, or took up an older server's history, since it came up, and doesn't tell when"))
+		q.begin(q.from(now, "it was promoted, or resumed an older server's history, since it came up, and doesn't say when"))
 	case id.Vouched && !id.Promoted && id.Uptime >= 0 && id.Uptime < q.length:
 		// A server that has been up for longer may have been emptied since the operator
 		// vouched for it, or the name may have led to another server.
@@ -171,7 +171,7 @@ func (q *State) firstSight(id wire.Identity, now drift.Instant) (t reason) {
 	case id.Served >= 0 && id.Served < q.length && (id.Uptime < 0 || id.Served < id.Uptime):
 		why := "it is new under this name, or lost its data"
 		if id.Served > 0 {
-			why = fmt.Sprintf("it has been used under this name for %v only", id.Served.Round(time.Millisecond))
+			why = fmt.Sprintf("it has been used under this name only for %v", id.Served.Round(time.Millisecond))
 		}
 		t = q.from(now, "%s", why)
 		t.until -= id.Served

@@ -47,7 +47,7 @@ func (c *Coordinator) tryAcquire(ctx context.Context, all keys) (*Lease, error) 
 // Acquire takes the lock on key, and waits for it until ctx ends or Terms.MaxTries or
 // Terms.MaxWait is used up. Goroutines of one process get the lock in the order of arrival, and
 // so do processes if they can be notified (see Config.Lab.Notifications). A process has as many
-// turns in a row as goroutines wait in it. A caller that has the lock already
+// turns in a row as goroutines wait in it, up to 128. A caller that has the lock already
 // gets ErrHeldByCaller.
 //
 // Errors: those of TryAcquire if waiting can't cure them or ctx had ended before; otherwise a

@@ -31,9 +31,13 @@ type attempt struct {
 	handle  string // the value of the lease that is resumed, empty for an acquisition
 }
 
-// round runs one round and returns the lease, or an error after the round was rolled back.
-func (c *Coordinator) round(ctx context.Context, all keys, try int) (*Lease, *RoundError) {
-	return (&attempt{c: c, keys: all, try: try, decider: -1}).run(ctx)
+func (c *Coordinator) newAttempt(all keys, try int) *attempt {
+	return &attempt{c: c, keys: all, try: try, decider: -1}
+}
+
+// playRound plays one round and returns the lease, or an error after the round was rolled back.
+func (c *Coordinator) playRound(ctx context.Context, all keys, try int) (*Lease, *RoundError) {
+	return c.newAttempt(all, try).run(ctx)
 }
 
 func (a *attempt) run(ctx context.Context) (*Lease, *RoundError) {
@@ -79,7 +83,7 @@ func (a *attempt) run(ctx context.Context) (*Lease, *RoundError) {
 	a.v.wins(a.round.token)
 	lease := newLease(ctx, c.core, a.v, a.round.token, &c.terms, a.start)
 	if hook := c.cfg.Hooks.RoundDecided; hook != nil {
-		end.Token, end.Validity, end.Ballots = a.round.token, validity, a.round.votes.values()
+		end.Token, end.Validity, end.Ballots = a.round.token, validity, a.round.votes.copies()
 		c.withHook(lease, func() { hook(ctx, end) })
 	}
 	return lease, nil
@@ -151,7 +155,7 @@ func (a *attempt) ballots() []Ballot {
 			all[i] = &c.ballot
 		}
 	}
-	return all.values()
+	return all.copies()
 }
 
 // end ends a round that isn't decided, and returns the cause if this did.
@@ -182,7 +186,7 @@ func (a *attempt) result(validity time.Duration) error {
 func (a *attempt) lose(ctx context.Context, end RoundEnd, cause error) *RoundError {
 	c, r := a.c, a.round
 	err := c.roundError(wire.Acquire, a.keys, r.why)
-	err.Votes, err.Raises, err.Cause = r.votes.values(), r.raises, cause
+	err.Votes, err.Raises, err.Cause = r.votes.copies(), r.raises, cause
 	if r.why == ErrTaken {
 		err.Holder = holderIn(err.Votes, a.keys, c.majority)
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // background counts the work that outlives the call that started it, so that Close can wait for all of
-// it: late votes, pending deletes, watchers. Every goroutine of this package that outlives a call is
+// it: late votes, pending deletes, the keeper. Every goroutine of this package that outlives a call is
 // in it, and every request without an answer.
 //
 // A sync.WaitGroup doesn't serve, because work is added during a Wait.
@@ -17,7 +17,7 @@ type background struct {
 
 	mu       sync.Mutex
 	n        int           // work that ends on its own: goroutines, and requests without an answer
-	standing int           // goroutines that run until close
+	resident int           // goroutines that run until close
 	calls    int           // of Do, which end and release soon after close
 	changed  chan struct{} // closed when the next goroutine ends; nil if nothing waits for that
 }
@@ -66,17 +66,17 @@ func (b *background) spawn(f func()) {
 	}()
 }
 
-// spawnStanding runs f on a new goroutine. f must return when closing is closed, and settle
+// spawnResident runs f on a new goroutine. f must return when closing is closed, and settle
 // doesn't wait for it. After close it does nothing.
-func (b *background) spawnStanding(f func()) {
+func (b *background) spawnResident(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.isClosed() {
 		return
 	}
-	b.standing++
+	b.resident++
 	go func() {
-		defer b.less(&b.standing)
+		defer b.less(&b.resident)
 		f()
 	}()
 }
@@ -91,21 +91,21 @@ func (b *background) close() {
 // isClosed reports whether close was called.
 func (b *background) isClosed() bool { return b.ctx.Err() != nil }
 
-// settle waits until only calls and standing goroutines are left, and wait until nothing is. They return ctx's
+// settle waits until only calls and resident goroutines are left, and wait until nothing is. They return ctx's
 // error if that ends first.
 func (b *background) settle(ctx context.Context) error {
 	return b.until(ctx, func() bool { return b.n == 0 })
 }
 
 func (b *background) wait(ctx context.Context) error {
-	return b.until(ctx, func() bool { return b.n == 0 && b.standing == 0 && b.calls == 0 })
+	return b.until(ctx, func() bool { return b.n == 0 && b.resident == 0 && b.calls == 0 })
 }
 
 // left is how many calls of Do, and what else, wait still waits for.
 func (b *background) left() (calls, others int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.calls, b.n + b.standing
+	return b.calls, b.n + b.resident
 }
 
 func (b *background) until(ctx context.Context, met func() bool) error {

@@ -39,8 +39,8 @@ func outcomesOf(votes []Ballot) (t outcomes) {
 // ballots are those of a round, one of each server. A ballot doesn't change any more: what changes is whose it is.
 type ballots []*Ballot
 
-// values are copies, for errors and hooks.
-func (b ballots) values() []Ballot {
+// copies are for errors and hooks.
+func (b ballots) copies() []Ballot {
 	all := make([]Ballot, len(b))
 	for i := range b {
 		all[i] = *b[i]

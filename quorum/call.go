@@ -16,16 +16,16 @@ import (
 // must be made or the server be probed first.
 //
 // What the answer is for follows from the operation. An Acquire would set a new key, so it is sent only if
-// the server may vote. A Raise, an Extend, a Restore or a Pass is about a key that the server has, so it is sent
-// anyway, and its grant counts on the same conditions. No grant of another operation has any further effect,
-// so such a request names no run. A Look is sent to a server that is known, though: one under two names would count
-// twice, and a replica may be behind.
+// the server may vote. A Raise, an Extend or a Pass is about a key that the server has, so it is sent anyway, and its
+// grant counts on the same conditions. A Restore is sent anyway, and never counts. No grant of another operation has any
+// further effect, so send adds no run to such a request. A Look is sent to a server that is known, though: a server
+// under two names would count twice, and a replica may be behind.
 //
 // Each call has a timeout of its own, and nothing else ends it: an error of one server must not cost the vote of
 // another. The Coordinator's background counts it until it has ended.
 type call struct {
 	s       *server
-	req     *wire.Request // without Run, Clock and Fence.Floor; several calls may have the same
+	req     *wire.Request // send completes a copy; several calls may have the same
 	timeout time.Duration
 	about   sequence     // the value that it is about, nil if it is about none
 	to      taker        // takes the call when it has ended; nil if nobody waits
@@ -33,7 +33,7 @@ type call struct {
 	waits   atomic.Int32 // for how many earlier values, see value.sendAfter
 
 	began, sent drift.Instant
-	run         wire.Run      // of the server; a request that counts names it, see Request.Run
+	run         wire.Run      // of the server; see namesRun
 	floor       fencing.Token // that an Acquire names, see Fence.Floor
 	repeated    bool          // it was sent once more, because another run had answered
 	skipped     bool          // it was pointless, and not sent
@@ -61,8 +61,8 @@ type inbox chan *call
 
 func (in inbox) take(c *call) { in <- c }
 
-// counts reports whether a grant counts for a lease.
-func (c *call) counts() bool {
+// namesRun reports whether the request is for one run of the server alone, because it is about a lease's keys.
+func (c *call) namesRun() bool {
 	switch c.req.Op {
 	case wire.Acquire, wire.Raise, wire.Extend, wire.Restore, wire.Pass:
 		return true
@@ -71,7 +71,7 @@ func (c *call) counts() bool {
 }
 
 // identifies reports whether the server must be known before it is asked.
-func (c *call) identifies() bool { return c.counts() || c.req.Op == wire.Look }
+func (c *call) identifies() bool { return c.namesRun() || c.req.Op == wire.Look }
 
 // shares reports whether the request is about locks that clients of other sets may have.
 func (c *call) shares() bool { return c.req.Op == wire.Acquire || c.req.Op == wire.Look }
@@ -157,7 +157,7 @@ func (c *call) send(st standing, now drift.Instant) {
 	c.sent = now
 	req := *c.req
 	c.run = st.run
-	if c.counts() {
+	if c.namesRun() {
 		//guard:run-is-sent  every command names the run that it is meant for
 		req.Run = st.run
 	}
@@ -179,7 +179,7 @@ func (c *call) Receive(vote wire.Vote) {
 	s, received := c.s, c.s.reader.Now()
 	s.learn(&vote, c.timeout, c.sent, received)
 	c.ballot = Ballot{Vote: vote, Latency: drift.Elapsed(c.sent, received)}
-	if !c.counts() {
+	if !c.namesRun() {
 		c.end()
 		return
 	}

@@ -21,7 +21,7 @@ func (m *clockMonitor) start() {
 		return
 	}
 	m.started.Do(func() {
-		m.background.spawnStanding(func() {
+		m.background.spawnResident(func() {
 			for {
 				select {
 				case <-m.background.closing:

@@ -38,7 +38,7 @@ type core struct {
 	queues        *queues
 	admission     *admission
 	keeper        *keeper
-	clockMonitor  clockMonitor
+	clockMonitor  *clockMonitor
 	closeAlso     func() error // closes Config.CloseAlso, once
 	waitReported  atomic.Int64 // the end of the quarantines that Hooks.Waiting was last called for, by the monotonic clock
 	lostSince     atomic.Int64 // the start of the first of the last rounds that no quorum answered, likewise; 0: none, -1: reported
@@ -105,7 +105,7 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 		c.pending = append(c.pending, &Ballot{Instance: s.name, Vote: wire.Vote{Err: ErrPending}})
 	}
 	c.deciders = c.servers.inOrder()
-	c.clockMonitor.env, c.clockMonitor.servers = c.env, c.servers
+	c.clockMonitor = &clockMonitor{env: c.env, servers: c.servers}
 	c.values = &values{env: c.env, servers: c.servers}
 	c.admission = newAdmission(c.env)
 	c.keeper = newKeeper(c)

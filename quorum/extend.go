@@ -80,7 +80,7 @@ func (l *Lease) extend(ctx context.Context, keep time.Duration) error {
 		case <-ctx.Done():
 			// It may still be won, but the holder doesn't learn that, and so must not count on
 			// it.
-			return e.conclude(ctx, l.extendError(ErrInterrupted, causeOf(ctx), e.votes.values()))
+			return e.conclude(ctx, l.extendError(ErrInterrupted, causeOf(ctx), e.votes.copies()))
 		}
 	}
 	return e.conclude(ctx, e.result())
@@ -203,7 +203,7 @@ func (e *extension) conclude(ctx context.Context, err error) error {
 	hooks := &c.cfg.Hooks
 	if hooks.RoundDecided != nil {
 		took := drift.Elapsed(e.start, c.reader.Now())
-		hooks.RoundDecided(ctx, RoundEnd{Op: wire.Extend, Key: l.value.keys[0], Also: l.value.keys.others(), Try: 1, Started: e.start.Wall, Took: took, Validity: l.Validity(), Ballots: e.votes.values(), Err: err})
+		hooks.RoundDecided(ctx, RoundEnd{Op: wire.Extend, Key: l.value.keys[0], Also: l.value.keys.others(), Try: 1, Started: e.start.Wall, Took: took, Validity: l.Validity(), Ballots: e.votes.copies(), Err: err})
 	}
 	if err == nil && hooks.Extended != nil {
 		hooks.Extended(ctx, l.event(nil))
@@ -223,13 +223,13 @@ func (e *extension) result() error {
 	// So many servers say "not yours" that certainly no quorum has it. The holder
 	// must not go on until the deadline.
 	if e.tally.RefusalsDecide() {
-		err := l.extendError(ErrLost, nil, e.votes.values())
+		err := l.extendError(ErrLost, nil, e.votes.copies())
 		if !l.end(err) {
 			return l.Err() // over before: it was released, and not lost
 		}
 		return err
 	}
-	return l.extendError(ErrNotExtended, nil, e.votes.values())
+	return l.extendError(ErrNotExtended, nil, e.votes.copies())
 }
 
 // prolong sets the new deadline, unless the lease has ended meanwhile.
@@ -247,7 +247,7 @@ func (e *extension) prolong() error {
 	}
 	start, length := e.start, e.length
 	if length-drift.Elapsed(start, l.c.reader.Now()) <= 0 {
-		return l.extendError(fmt.Errorf("%w: %w", ErrNotExtended, ErrTooSlow), nil, e.votes.values())
+		return l.extendError(fmt.Errorf("%w: %w", ErrNotExtended, ErrTooSlow), nil, e.votes.copies())
 	}
 	if length-drift.Elapsed(start, l.c.reader.Now()) < l.leftLocked() {
 		return nil // Keep had no more time to give

@@ -155,7 +155,9 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 		return nil, err
 	}
 	view := &Coordinator{core: c.core, terms: terms}
-	lease, roundErr := (&attempt{c: view, keys: all, try: 1, decider: -1, handle: h.Value}).run(ctx)
+	a := view.newAttempt(all, 1)
+	a.handle = h.Value
+	lease, roundErr := a.run(ctx)
 	if roundErr != nil {
 		return nil, roundErr
 	}

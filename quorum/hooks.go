@@ -109,7 +109,7 @@ type WaitEnd struct {
 	// Started is the client's wall clock at the call of Acquire, and Waited the time since.
 	Started time.Time
 	Waited  time.Duration
-	// Tries is how many tries there were, as in WaitError: 0 if the lease was handed on by
+	// Tries is how many tries there were, as in WaitError: 0 if the lease was passed on by
 	// another goroutine of this process before the first one.
 	Tries int
 	// Here: a goroutine of this process had the lock, or waited for it before this one.
@@ -134,7 +134,8 @@ type LeaseEvent struct {
 	Validity time.Duration
 	// Held is how long the lease had been held.
 	Held time.Duration
-	// Err says why it ended (Released, Lost). Nil in Acquired and Extended.
+	// Err says why it ended (Lost), or what came of its release (Released, nil as a rule). Nil in Acquired and
+	// Extended.
 	Err error
 	// Left: in Released, the lease was left (Lease.Leave). Its keys stay until they expire, so the
 	// lock is not free yet.

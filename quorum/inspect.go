@@ -111,7 +111,7 @@ func (c *core) lookAtAll(ctx context.Context, req wire.Request, enough func([]Ba
 		c.background.add()
 		(&call{s: s, req: &req, to: answers}).start(now)
 	}
-	ballots, runs := c.pending.values(), make([]wire.Run, len(c.servers))
+	ballots, runs := c.pending.copies(), make([]wire.Run, len(c.servers))
 	for range c.servers {
 		select {
 		case a := <-answers:

@@ -117,7 +117,7 @@ func (k *keeper) watch(l *Lease, extendAt time.Duration) {
 		return
 	}
 	k.c.background.add()
-	k.start.Do(func() { k.c.background.spawnStanding(k.run) })
+	k.start.Do(func() { k.c.background.spawnResident(k.run) })
 	now := k.c.reader.Now().Mono
 	pause := checkAgainAfter(l.leftNow())
 	k.mu.Lock()

@@ -70,7 +70,7 @@ func (l *Lease) pass() bool {
 	next := newLease(heir.ctx, c, v, token, heir.terms, e.start)
 	return c.queues.inherit(l, heir, &inheritance{next, RoundEnd{
 		Op: wire.Pass, Key: v.keys[0], Try: 1, Started: e.start.Wall, Took: took,
-		Token: token, Validity: e.length - took, Ballots: e.votes.values(),
+		Token: token, Validity: e.length - took, Ballots: e.votes.copies(),
 	}})
 }
 

@@ -36,7 +36,7 @@ func (s *server) identify(ctx context.Context, timeout time.Duration, fresh bool
 		if mine {
 			p = &probe{done: make(chan struct{})}
 			s.probing = p
-			s.background.spawn(func() { s.run(p, timeout) })
+			s.background.spawn(func() { s.carryOut(p, timeout) })
 		}
 		s.mu.Unlock()
 		select {
@@ -69,8 +69,8 @@ func (s *server) identified(ctx context.Context, shares bool) (standing, error) 
 	}
 }
 
-// run asks the server who it is and takes in the answer. Then the next probe may begin.
-func (s *server) run(p *probe, timeout time.Duration) {
+// carryOut asks the server who it is and takes in the answer. Then the next probe may begin.
+func (s *server) carryOut(p *probe, timeout time.Duration) {
 	ctx, cancel := s.clock.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	sent := s.reader.Now()

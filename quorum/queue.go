@@ -14,7 +14,7 @@ import (
 //
 // One lock guards them all, and waiter.inherited. It is held for a few steps at a time:
 // nothing under it blocks or calls user code. A waiter's context belongs to the user, so the waiter
-// checks it, and not the goroutine that hands it a lease.
+// checks it, and not the goroutine that passes a lease on to it.
 type queues struct {
 	*env
 	subscriptions *subscriptions

@@ -57,6 +57,7 @@ func (l *Lease) free(passed bool) error {
 		notify = c.subscriptions.notifying(v.keys)
 	}
 	r := c.release(v, notify)
+	// Only from now on may acquisitions delete the value: else the release might find nothing.
 	v.deleteEarly()
 	select {
 	case <-r.queueAnswered:
@@ -101,7 +102,6 @@ func (c *core) release(v *value, notify []bool) *releasing {
 		c: c, v: v, decided: make(chan struct{}), queueAt: c.servers.queueInstance(v.keys[0]), queueAnswered: make(chan struct{}),
 		votes: slices.Clone(c.pending), tally: majority.Tally{Majority: c.majority},
 	}
-	// Only from now on may acquisitions delete the value: else the release might find nothing.
 	v.delete(notify, r)
 	<-r.decided // soon, because every request is under a timeout
 	return r
@@ -163,7 +163,7 @@ func (r *releasing) err() error {
 		verdict = ErrNotHeld
 	}
 	err := r.c.roundError(wire.Release, r.v.keys, verdict)
-	err.Votes = r.votes.values()
+	err.Votes = r.votes.copies()
 	return err
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 // server is the server behind one instance as this client sees it: which run it is in, whether it may vote,
-// and what its clock shows. Every request to it is a call (call.go).
+// and what its clock shows. Every request to it but a probe (probe.go) is a call (call.go).
 type server struct {
 	*env
 	siblings  servers   // all of the Coordinator's

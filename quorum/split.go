@@ -26,7 +26,8 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int) (*Lease, *
 		return nil, err
 	}
 	began := c.reader.Now()
-	a := &attempt{c: c, keys: all, try: try, once: true, decider: -1}
+	a := c.newAttempt(all, try)
+	a.once = true
 	lease, first := a.run(ctx)
 	if first == nil || !c.isSplit(first) {
 		return lease, first
@@ -53,7 +54,8 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int) (*Lease, *
 			}
 		}
 		decider := c.decider(votes)
-		a = &attempt{c: c, keys: all, try: try, once: true, decider: decider}
+		a = c.newAttempt(all, try)
+		a.once, a.decider = true, decider
 		lease, lost := a.run(ctx)
 		//guard:split-is-resolved  a try whose votes were split goes on until one of the clients has the lock
 		if lost == nil || lost.Verdict != ErrTaken && !failedAt(decider, lost) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redquorum/redlock/quorum/internal/turns"
@@ -100,13 +101,13 @@ type subscription struct {
 	notifier wire.Notifier
 	queues   listener
 
-	mu      sync.Mutex
-	users   int               // goroutines that wait
-	used    time.Duration     // when the last of them left, by the monotonic clock
-	running bool              // run runs
-	address string            // at which the server notifies this process, empty without a connection
-	last    map[string]*asked // by key: the last request about it; none if it has ended
-	report  sync.Once         // of Hooks.CannotNotify
+	mu       sync.Mutex
+	users    int               // goroutines that wait
+	used     time.Duration     // when the last of them left, by the monotonic clock
+	running  bool              // run runs
+	address  string            // at which the server notifies this process, empty without a connection
+	last     map[string]*asked // by key: the last request about it; none if it has ended
+	reported atomic.Bool       // by Hooks.CannotNotify
 }
 
 const (
@@ -133,7 +134,7 @@ func (s *subscription) use() {
 	s.users++
 	if !s.running {
 		s.running = true
-		s.at.background.spawnStanding(s.run)
+		s.at.background.spawnResident(s.run)
 	}
 }
 
@@ -248,11 +249,9 @@ func (s *subscription) idle() bool {
 
 // reportCannotNotify calls Hooks.CannotNotify, once.
 func (s *subscription) reportCannotNotify(err error) {
-	s.report.Do(func() {
-		if hook := s.at.cfg.Hooks.CannotNotify; hook != nil {
-			hook(CannotNotifyEvent{Instance: s.at.name, Err: err})
-		}
-	})
+	if hook := s.at.cfg.Hooks.CannotNotify; s.reported.CompareAndSwap(false, true) && hook != nil {
+		hook(CannotNotifyEvent{Instance: s.at.name, Err: err})
+	}
 }
 
 // enqueue asks for a position in the key's queue, in the background. The vote is Granted if the

@@ -99,11 +99,11 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 
 // try runs a round.
 func (w *wait) try() (*Lease, *RoundError) {
-	round := w.c.round
+	play := w.c.playRound
 	if w.exhausted() {
-		round = w.c.contend // no other try follows a split
+		play = w.c.contend // no other try follows a split
 	}
-	lease, err := round(w.ctx, w.all, w.tries)
+	lease, err := play(w.ctx, w.all, w.tries)
 	if err != nil {
 		w.lost(err)
 	}
@@ -248,8 +248,7 @@ func heldFor(holder *Lease) time.Duration {
 		return 0
 	}
 	if left := holder.Validity(); left > 0 {
-		// In parts, as the lease's own watcher does: after a suspension the timer would be
-		// late.
+		// In parts, as the keeper does: after a suspension the timer would be late.
 		return checkAgainAfter(left)
 	}
 	if holder.stageNow() >= released {

@@ -79,7 +79,7 @@ func (q *Queue[W, L]) Competed() { q.untold = false }
 func (q *Queue[W, L]) Leave(w W, hasLease bool) (wake W, withdraw Position) {
 	first := q.isFirst(w)
 	if first {
-		// The slice is cut off at its front, so that a hand-off takes as long with ten thousand
+		// The slice is cut off at its front, so that a turn takes as long with ten thousand
 		// waiters as with two. Enter moves them to new memory every now and then.
 		var none W
 		q.waiting[0] = none

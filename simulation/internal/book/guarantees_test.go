@@ -17,11 +17,11 @@ var asked = []struct {
 	question string
 	markers  []string
 }{
-	{"Where is there one holder?", []string{"two-quorums-meet", "quorum-of-all", "free-key-only", "start-before-send", "drift-allowance", "restart-quarantine", "quarantine-checked", "grant-checked-on-arrival"}},
+	{"Where is there one holder?", []string{"two-quorums-meet", "quorum-of-all", "free-key-only", "start-before-send", "drift-allowance", "restart-quarantine", "quarantine-checked", "grant-checked-on-arrival", "one-server-one-vote", "contexts-end-first", "pass-needs-quorum"}},
 	{"Where do tokens rise?", []string{"counter-rises", "largest-token", "lower-is-raised", "older-counter-is-low", "grant-within-the-bound"}},
 	{"Where are waits bounded?", []string{"key-expires", "decided-early", "instance-timeout", "next-is-notified"}},
-	{"Where is a holder told the truth?", []string{"unknown-is-no-grant", "larger-of-two-clocks", "context-at-deadline", "context-ends-with-lease"}},
-	{"Where is nothing left behind?", []string{"rollback", "delete-after-set", "unknown-may-be-set", "delete-stays-pending", "delete-repeated"}},
+	{"Where is a holder told the truth?", []string{"unknown-is-no-grant", "larger-of-two-clocks", "context-at-deadline", "context-ends-with-lease", "release-tells"}},
+	{"Where is nothing left behind?", []string{"rollback", "rollback-detached", "delete-everywhere", "delete-after-set", "unknown-may-be-set", "delete-stays-pending", "delete-repeated"}},
 }
 
 // places has a row for each question, with the lines that answer it, and a mutant of each.

@@ -70,7 +70,11 @@ func Build(ctx context.Context, folder string, progress io.Writer) error {
 	if err := write(folder, files); err != nil {
 		return err
 	}
-	built := filepath.Join(folder, "engine.wasm")
+	// The go command runs in another folder than this program.
+	built, err := filepath.Abs(filepath.Join(folder, "engine.wasm"))
+	if err != nil {
+		return err
+	}
 	defer os.Remove(built) // all but the compressed one
 	// Inlined functions would make the download an eighth larger, and the first run slower: more has
 	// to be compiled for it.

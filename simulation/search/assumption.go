@@ -16,7 +16,7 @@ type Assumption int
 // assumptions are their names.
 var assumptions = [...]string{
 	1: "holders notice their deadline",
-	2: "servers count a TTL at about the client's rate, and their clocks don't jump",
+	2: "servers count down a TTL at about the client's rate, and their clocks don't jump",
 	3: "a vote stands for its TTL",
 	4: "instances are independent",
 	5: "all clients agree on the instances, the quorum and MaxTTL",

@@ -9,7 +9,7 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-const sameRate = "servers count a TTL at about the client's rate"
+const sameRate = "servers count down a TTL at about the client's rate"
 
 // jumps is the scenario in which clocks jump under a lease on all five servers.
 func jumps(id, servers, count string, unwatched Verdict) Scenario {

@@ -116,11 +116,6 @@ func TestClientsSayIt(t *testing.T) {
 	}
 }
 
-// boxReferences are what the lock of the Redis document shows: first on one server, then on several.
-func boxReferences() ([]box.Reference, error) {
-	return readRecorded[[]box.Reference]("../simulation/box/reference.json")
-}
-
 // boxClients is the table of the clients: what they say, and what broke. Where the lock of the Redis document breaks,
 // too, the fault alone is named.
 func boxClients([]string) (string, error) {
@@ -128,7 +123,8 @@ func boxClients([]string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	references, err := boxReferences()
+	// What the lock of the Redis document shows: first on one server, then on several.
+	references, err := readRecorded[[]box.Reference]("../simulation/box/reference.json")
 	if err != nil {
 		return "", err
 	}
@@ -151,7 +147,7 @@ func boxClients([]string) (string, error) {
 		if strings.HasPrefix(c.File, "http") {
 			source = "[the document](" + c.File + ")"
 		}
-		shown, own := boxResults(c.Report, references)
+		shown, own := boxResults(c.Report)
 		if slices.Equal(shown, limits) {
 			shown = []string{"all"}
 		}
@@ -167,23 +163,18 @@ func boxClients([]string) (string, error) {
 	return table("client | in its own words | limits, of "+strings.Join(limits, ", ")+" | its own findings | plays", rows), nil
 }
 
-// boxOwn reports whether a finding is the client's own: the lock of the Redis document doesn't show it.
-func boxOwn(r box.Report, references []box.Reference, fault string, kind box.Kind) bool {
-	return !slices.Contains(references[min(r.Count-1, 1)].Faults[fault], kind)
-}
-
 // boxResults lists the faults under which a client shows what the Redis document's lock shows, and its own findings with
 // theirs. What didn't come again is left out.
-func boxResults(r box.Report, references []box.Reference) (limits, own []string) {
+func boxResults(r box.Report) (limits, own []string) {
 	type finding struct {
 		fault string
 		kind  box.Kind
 	}
-	found := map[finding]bool{}
+	found := map[finding]box.Broken{}
 	for _, t := range r.Tallies {
 		for _, k := range t.Kinds {
 			if k.Again == 0 || k.Repeated > 0 {
-				found[finding{t.By(k), k.Kind}] = true
+				found[finding{t.By(k), k.Kind}] = k
 			}
 		}
 	}
@@ -191,9 +182,9 @@ func boxResults(r box.Report, references []box.Reference) (limits, own []string)
 	for _, kind := range box.Kinds() {
 		var faults []string
 		for _, fault := range box.Faults() {
-			switch {
-			case !found[finding{fault, kind}]:
-			case boxOwn(r, references, fault, kind):
+			switch k, is := found[finding{fault, kind}]; {
+			case !is:
+			case !k.Limit:
 				faults = append(faults, fault)
 			case !slices.Contains(limits, fault):
 				limits = append(limits, fault)
@@ -218,10 +209,6 @@ func boxSchedules([]string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	references, err := boxReferences()
-	if err != nil {
-		return "", err
-	}
 	var rows [][]string
 	places := map[string]int{} // of the rows
 	for _, kind := range box.Kinds() {
@@ -230,7 +217,7 @@ func boxSchedules([]string) (string, error) {
 			for _, t := range c.Tallies {
 				for _, k := range t.Kinds {
 					shorter := client == "" || len(k.Shown.Schedule) < len(best.Shown.Schedule)
-					if k.Kind == kind && boxOwn(c.Report, references, t.By(k), kind) && k.Repeated > 0 && shorter {
+					if k.Kind == kind && !k.Limit && k.Repeated > 0 && shorter {
 						client, best = c.Name, k
 					}
 				}

@@ -32,7 +32,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
-	"github.com/redquorum/redlock/simulation/internal/lockfiles"
+	"github.com/redquorum/redlock/simulation/internal/origin"
 )
 
 const (
@@ -178,11 +178,8 @@ type measurement struct {
 func measure(ctx context.Context, opts options, stderr io.Writer) (results Results, err error) {
 	results.Recorded = map[string]Setting{}
 	root := filepath.Join("..", "..")
-	setting := Setting{
-		Go: runtime.Version(), Cores: runtime.NumCPU(), Rounds: opts.times, Seconds: opts.long.Seconds(),
-		Commit: version(ctx, root), Date: time.Now().UTC().Format(time.DateOnly), CPU: cpu(),
-	}
-	if setting.Lock, err = lockfiles.Hash(root); err != nil {
+	setting := Setting{Go: runtime.Version(), Rounds: opts.times, Seconds: opts.long.Seconds()}
+	if setting.Origin, err = origin.Of(ctx, root); err != nil {
 		return results, err
 	}
 	m := measurement{ctx: ctx, options: opts, progress: func(what string) { fmt.Fprintln(stderr, what) }}

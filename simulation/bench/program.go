@@ -2,14 +2,14 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/redquorum/redlock/simulation/internal/origin"
 )
 
 // program is the client program of a checkout.
@@ -46,7 +46,7 @@ func tail(text string) string {
 // build builds the client program of a checkout into a folder.
 func build(ctx context.Context, root, folder string) (p program, err error) {
 	root, err = filepath.Abs(root)
-	p = program{path: filepath.Join(folder, "client"), version: version(ctx, root)}
+	p = program{path: filepath.Join(folder, "client"), version: origin.Commit(ctx, root)}
 	if err != nil {
 		return p, err
 	}
@@ -56,19 +56,4 @@ func build(ctx context.Context, root, folder string) (p program, err error) {
 		return p, fmt.Errorf("building the client program of %s, which has to be a checkout of this repository: %w: %s", root, err, tail(string(out)))
 	}
 	return p, nil
-}
-
-// version names a checkout by its commit, and says if it has been changed since. Without git it is
-// unknown.
-func version(ctx context.Context, root string) string {
-	commit, _ := exec.CommandContext(ctx, "git", "-C", root, "describe", "--always", "--dirty", "--exclude=*").Output() // "" without git
-	return cmp.Or(strings.TrimSpace(string(commit)), "unknown")
-}
-
-// cpu is the model of the processor, "" where the system doesn't tell it.
-func cpu() string {
-	text, _ := os.ReadFile("/proc/cpuinfo")
-	_, rest, _ := strings.Cut(string(text), "model name")
-	line, _, _ := strings.Cut(rest, "\n")
-	return strings.TrimSpace(strings.TrimLeft(line, "\t :"))
 }

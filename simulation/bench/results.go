@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/redquorum/redlock/simulation/bench/client"
+	"github.com/redquorum/redlock/simulation/internal/origin"
 )
 
 // Results are the results of all measurements.
@@ -26,13 +27,9 @@ type Results struct {
 
 // Setting is how a part was measured.
 type Setting struct {
-	Commit  string  `json:"commit,omitempty"`
-	Lock    string  `json:"lock,omitempty"` // of the lock's files, see lockfiles.Hash
-	Date    string  `json:"date,omitempty"`
-	CPU     string  `json:"cpu,omitempty"`
+	origin.Origin
 	Server  string  `json:"redis_version"`
 	Go      string  `json:"go"`
-	Cores   int     `json:"cores"`
 	Rounds  int     `json:"rounds"`
 	Seconds float64 `json:"seconds,omitempty"` // of a round; 0 if it ends when its work is done
 }

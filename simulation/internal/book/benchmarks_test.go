@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redquorum/redlock/simulation/internal/lockfiles"
+	"github.com/redquorum/redlock/simulation/internal/origin"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
@@ -40,7 +40,7 @@ func benchSettings([]string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	lock, err := lockfiles.Hash("..")
+	lock, err := origin.Lock("..")
 	if err != nil {
 		return "", err
 	}

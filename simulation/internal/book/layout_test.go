@@ -89,7 +89,7 @@ var laboratory = strings.Fields(`
 	simulation/internal/machine
 	simulation/internal/kernel simulation/redismodel simulation
 	simulation/internal/byname simulation/internal/shorten simulation/internal/farm simulation/internal/long simulation/internal/wrap
-	simulation/internal/lockfiles simulation/internal/mutants simulation/internal/drawing
+	simulation/internal/origin simulation/internal/mutants simulation/internal/drawing
 	simulation/internal/timeline simulation/internal/report
 	simulation/designs simulation/search
 	simulation/internal/cells simulation/internal/matrix simulation/internal/scenarios

@@ -6,18 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
-	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redquorum/redlock/simulation/internal/origin"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/redquorum/redlock/simulation/internal/lockfiles"
 )
 
 func init() { generators["recorded"] = recordedSentence }
@@ -31,17 +27,9 @@ var recordedParts = []string{"clients", "live"}
 
 var justRecorded = flag.String("recorded", "", "note of this `part` that it was recorded now, on the commit that is checked out")
 
-// origin says how a part was recorded.
-type origin struct {
-	Commit  string `json:"commit"`
-	Date    string `json:"date"`
-	Machine string `json:"machine"`
-	Lock    string `json:"lock"` // see lockfiles.Hash
-}
-
 // recordedSentence says how a part was recorded, and whether the lock has changed since then.
 func recordedSentence(words []string) (string, error) {
-	all, err := readRecorded[map[string]origin](recordedFile)
+	all, err := readRecorded[map[string]origin.Origin](recordedFile)
 	if err != nil {
 		return "", err
 	}
@@ -49,7 +37,7 @@ func recordedSentence(words []string) (string, error) {
 	if !is {
 		return "", fmt.Errorf("%s has no part %q: run .ci/record %[2]s", recordedFile, words[0])
 	}
-	lock, err := lockfiles.Hash("..")
+	lock, err := origin.Lock("..")
 	if err != nil {
 		return "", err
 	}
@@ -57,7 +45,7 @@ func recordedSentence(words []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("Recorded on %s, on commit %s and %s.", day.Format("2 January 2006"), r.Commit, r.Machine)
+	text := fmt.Sprintf("Recorded on %s, on commit %s and %d cores of %s.", day.Format("2 January 2006"), r.Commit, r.Cores, r.CPU)
 	if r.Lock != lock {
 		text += " **The lock has changed since then.**"
 	}
@@ -70,7 +58,7 @@ func TestRecordingsAreNoted(t *testing.T) {
 		note(t, *justRecorded)
 		return
 	}
-	all, err := readRecorded[map[string]origin](recordedFile)
+	all, err := readRecorded[map[string]origin.Origin](recordedFile)
 	require.NoError(t, err)
 	assert.Equal(t, recordedParts, slices.Sorted(maps.Keys(all)))
 	for _, part := range recordedParts {
@@ -80,29 +68,14 @@ func TestRecordingsAreNoted(t *testing.T) {
 
 func note(t *testing.T, part string) {
 	require.Contains(t, recordedParts, part)
-	all, err := readRecorded[map[string]origin](recordedFile)
-	if os.IsNotExist(err) {
-		all, err = map[string]origin{}, nil
-	}
+	all, err := readRecorded[map[string]origin.Origin](recordedFile)
 	require.NoError(t, err)
-	commit, err := exec.Command("git", "rev-parse", "--short=8", "HEAD").Output()
+	now, err := origin.Of(t.Context(), "..")
 	require.NoError(t, err)
-	lock, err := lockfiles.Hash("..")
-	require.NoError(t, err)
-	all[part] = origin{
-		Commit: strings.TrimSpace(string(commit)), Date: time.Now().UTC().Format(time.DateOnly), Machine: machine(), Lock: lock,
-	}
+	require.NotEqual(t, "unknown", now.Commit)
+	now.Commit = strings.TrimSuffix(now.Commit, "-dirty") // only by what was recorded: .ci/record demands that
+	all[part] = now
 	text, err := json.MarshalIndent(all, "", " ")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(recordedFile, append(text, '\n'), 0o644))
-}
-
-// machine says what this machine is.
-func machine() string {
-	info, _ := os.ReadFile("/proc/cpuinfo")
-	model := "unknown processors"
-	if found := regexp.MustCompile(`model name\s*: (.*)`).FindSubmatch(info); found != nil {
-		model = strings.Join(strings.Fields(string(found[1])), " ")
-	}
-	return fmt.Sprintf("%d cores of %s", runtime.NumCPU(), model)
 }

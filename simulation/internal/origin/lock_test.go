@@ -1,4 +1,4 @@
-package lockfiles_test
+package origin_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation/internal/lockfiles"
+	"github.com/redquorum/redlock/simulation/internal/origin"
 )
 
 func TestHash(t *testing.T) {
@@ -18,7 +18,7 @@ func TestHash(t *testing.T) {
 		path := filepath.Join(root, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		hash, err := lockfiles.Hash(root)
+		hash, err := origin.Lock(root)
 		if err != nil {
 			return ""
 		}

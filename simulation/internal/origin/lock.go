@@ -1,6 +1,4 @@
-// Package lockfiles identifies the code of the lock, so that a recorded measurement can say whether it is of
-// today's.
-package lockfiles
+package origin
 
 import (
 	"crypto/sha256"
@@ -15,8 +13,8 @@ import (
 // folders have the code that an acquisition, an extension and a release run through.
 var folders = []string{"drift", "quorum", "quorum/wire", "quorum/internal", "instance", "instance/scripts"}
 
-// Hash is a hash of the lock's files in a checkout. Tests and commands have no part in it.
-func Hash(root string) (string, error) {
+// Lock is a hash of the lock's files in a checkout. Tests and commands have no part in it.
+func Lock(root string) (string, error) {
 	sum, tree := sha256.New(), os.DirFS(root)
 	for _, folder := range folders {
 		err := fs.WalkDir(tree, folder, func(name string, entry fs.DirEntry, err error) error {
@@ -33,7 +31,7 @@ func Hash(root string) (string, error) {
 			return err
 		})
 		if err != nil {
-			return "", fmt.Errorf("lockfiles: %w", err)
+			return "", fmt.Errorf("origin: %w", err)
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:12], nil

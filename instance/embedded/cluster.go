@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
@@ -24,7 +25,10 @@ var (
 // methods may be called from many goroutines at once. Close it when done.
 type Cluster struct {
 	servers   []*Server
-	instances []*instance.Redis
+	instances []wire.Instance
+	// ends close the instances and their clients. Their types are not fields, because a package that uses a
+	// Cluster would then take seconds to compile: go-redis's Client has hundreds of methods.
+	ends []func() error
 }
 
 // Start starts n empty servers on free ports of 127.0.0.1. An odd number is best, see quorum.New.
@@ -69,17 +73,20 @@ func (c *Cluster) add(name string, piped bool) error {
 		return errors.Join(fmt.Errorf("embedded: making the client of %s: %w", name, err), client.Close())
 	}
 	c.instances = append(c.instances, inst)
+	c.ends = append(c.ends, func() error {
+		err := inst.Close()
+		if closed := client.Close(); closed != nil && !errors.Is(closed, redis.ErrClosed) {
+			err = errors.Join(err, fmt.Errorf("embedded: closing the client of %s: %w", name, closed))
+		}
+		return err
+	})
 	return nil
 }
 
 // Instances returns the servers' instances for a Coordinator: named embedded-1 and so on, and
 // vouched for until their first restart. Each call returns the same ones. Close closes them.
 func (c *Cluster) Instances() []wire.Instance {
-	instances := make([]wire.Instance, len(c.instances))
-	for i, r := range c.instances {
-		instances[i] = r
-	}
-	return instances
+	return slices.Clone(c.instances)
 }
 
 // URLs returns the servers' addresses, for other clients (instance.Open). It is empty after
@@ -101,11 +108,8 @@ func (c *Cluster) Server(i int) *Server { return c.servers[i] }
 // ended. A second call does nothing.
 func (c *Cluster) Close() error {
 	var errs []error
-	for _, r := range c.instances {
-		errs = append(errs, r.Close())
-		if err := r.Client().Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
-			errs = append(errs, fmt.Errorf("embedded: closing the client of %s: %w", r.Name(), err))
-		}
+	for _, end := range c.ends {
+		errs = append(errs, end())
 	}
 	for _, s := range c.servers {
 		s.close()

@@ -26,7 +26,7 @@ type subject struct {
 }
 
 func (s subject) Put(key, value string, ttl time.Duration) {
-	require.NoError(s.t, s.cluster.instances[0].Client().Set(context.Background(), key, value, max(0, ttl)).Err())
+	require.NoError(s.t, s.cluster.instances[0].(*instance.Redis).Client().Set(context.Background(), key, value, max(0, ttl)).Err())
 }
 
 func (s subject) Restart(bool) { require.NoError(s.t, s.cluster.Server(0).Restart()) }
@@ -86,7 +86,7 @@ func TestIdentity(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	c := opened(t, StartPiped, 1)
-	client := c.instances[0].Client()
+	client := c.instances[0].(*instance.Redis).Client()
 	got, err := client.ConfigGet(t.Context(), "MAXMEMORY").Result()
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"maxmemory": "0"}, got)
@@ -165,7 +165,7 @@ func TestPause(t *testing.T) {
 
 // INFO waits for its turn in a transaction, and a counter lives until the time that PXAT says.
 func TestTransaction(t *testing.T) {
-	client := opened(t, Start, 1).instances[0].Client()
+	client := opened(t, Start, 1).instances[0].(*instance.Redis).Client()
 	at := time.Now().Add(time.Hour)
 	var wait sync.WaitGroup
 	for range 2 { // at once, for the race detector

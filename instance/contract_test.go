@@ -45,6 +45,7 @@ func (s restartable) Restart(keepData bool) {
 func TestContract(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	t.Run("tcp", func(t *testing.T) {
+		t.Parallel()
 		s := instancetest.Start(t, instancetest.Config{})
 		contract.Check(t, func(t *testing.T) wire.Instance {
 			opt := Harden(unhurriedOptions(redis.Options{Addr: s.Addr()}))
@@ -55,6 +56,7 @@ func TestContract(t *testing.T) {
 		})
 	})
 	t.Run("unix", func(t *testing.T) {
+		t.Parallel()
 		socket := filepath.Join(t.TempDir(), "redis")
 		s := instancetest.Start(t, instancetest.Config{Password: "secret", Args: []string{"--unixsocket", socket, "--appendonly", "yes", "--appendfsync", "always"}})
 		contract.Check(t, func(t *testing.T) wire.Instance {

@@ -406,6 +406,7 @@ func TestProbeGivenUp(t *testing.T) {
 // TestEveryRequestHasOneVote, whatever happens to connections, scripts and the server meanwhile, and whatever
 // the votes say is so: what isn't sent sets no key, and what is granted holds it.
 func TestEveryRequestHasOneVote(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s := instancetest.Start(t, instancetest.Config{})
 	for _, lifetime := range []time.Duration{5 * time.Millisecond, 300 * time.Millisecond} {
 		t.Run(fmt.Sprint(lifetime), func(t *testing.T) {

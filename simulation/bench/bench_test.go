@@ -6,22 +6,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/redquorum/redlock/simulation/bench/client"
-	"github.com/redquorum/redlock/simulation/bench/stats"
 )
 
-// The processes of the contended part run this test program.
+// The clients run this test program, with the race detector if the tests have it.
 func TestMain(m *testing.M) {
-	instanceTimeout = ttl / 4
-	if len(os.Args) > 1 && os.Args[1] == contenderProcess {
-		os.Exit(contendAsProcess(os.Stdin, os.Stdout, os.Stderr))
+	instanceTimeout = lockTTL / 4
+	if len(os.Args) > 1 && os.Args[1] == clientProcess {
+		main()
+		return
 	}
 	os.Exit(m.Run())
 }
@@ -36,150 +35,205 @@ func needRedis(t *testing.T) {
 	}
 }
 
-// measured runs the program, and reads what it writes.
-func measured(t *testing.T, args string) (results Results) {
+// benched runs the program, and reads what it writes.
+func benched(t *testing.T, args string) (results Results) {
 	t.Helper()
+	needRedis(t)
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, exitOK, run(t.Context(), strings.Fields(args), &stdout, &stderr), stderr.String())
 	require.NoError(t, json.Unmarshal(stdout.Bytes(), &results))
 	return results
 }
 
+func assertCycles(t *testing.T, row Row) {
+	t.Helper()
+	for _, name := range []string{"cycles_per_second", "p50_us", "most_turns", "client_cpu_us_per_cycle", "allocs_per_cycle", "goroutines"} {
+		assert.Positive(t, row.Figures[name], "%s: %s", row.Case, name)
+	}
+	assert.GreaterOrEqual(t, row.Figures["p99_us"], row.Figures["p50_us"], row.Case)
+	assert.GreaterOrEqual(t, row.Figures["most_turns"], row.Figures["fewest_turns"], row.Case)
+	assert.Zero(t, row.Figures["failed"], row.Case)
+}
+
 // Every contender locks and releases, so no figure counts failures, except for rueidislock, whose
-// workers sometimes hang: then it may have no figures. The test does not check the figures.
+// workers sometimes hang: then it may have no figures.
 func TestEveryContenderLocks(t *testing.T) {
-	needRedis(t)
-	results := measured(t, "-rounds 1 -for 40ms -parts throughput -workers 1,4")
-	require.Len(t, results.Throughput, 2*len(contenders()))
+	rows := benched(t, "-rounds 1 -for 40ms -parts throughput -workers 1,4").Parts["throughput"]
+	require.Len(t, rows, 2*len(contenders()))
 	hung := 0
-	for _, one := range results.Throughput {
-		if strings.HasPrefix(one.Contender, "rueidislock") && one.Failed > 0 {
+	for _, row := range rows {
+		if strings.HasPrefix(row.Contender, "rueidislock") && row.Figures["failed"] > 0 {
 			hung++
 			continue
 		}
-		assert.Zero(t, one.Failed, one.Contender)
-		assert.Positive(t, one.PerSecond, one.Contender)
-		assert.Positive(t, one.P50, one.Contender)
-		assert.GreaterOrEqual(t, one.P99, one.P50, one.Contender)
-		assert.Positive(t, one.Allocs, one.Contender)
+		assertCycles(t, row)
 	}
 	assert.Less(t, hung, 2*len(rueidislocks()), "all of them")
-	assert.Equal(t, 1.0, results.Throughput[0].Ratio.Ratio, "the first is what the others are measured against")
+	assert.Equal(t, Ratio{1, 1, 1}, rows[0].Ratios["cycles_per_second"], "the first is what the others are compared with")
 }
 
-// The parts that measure only this library have all their figures, and those of each round.
-func TestLibraryIsMeasured(t *testing.T) {
-	needRedis(t)
-	results := measured(t, "-quick -parts scale,held")
-	require.Len(t, results.Scale, 7)
-	for _, one := range results.Scale {
-		assert.Positive(t, one.PerSecond, "%+v", one)
-		assert.Positive(t, one.P50, "%+v", one)
-		assert.GreaterOrEqual(t, one.P99, one.P50, "%+v", one)
-		assert.Positive(t, one.ClientCPU, "%+v", one)
-		assert.Positive(t, one.ServerCPU, "%+v", one)
-		assert.Equal(t, one.Servers == servers && one.Keys == 0, one.Ratio.Ratio == 1, "five servers and own keys are what the others are compared with: %+v", one)
+func TestScale(t *testing.T) {
+	rows := benched(t, "-rounds 1 -for 100ms -parts scale").Parts["scale"]
+	require.Len(t, rows, 7)
+	for _, row := range rows {
+		assertCycles(t, row)
+		assert.Equal(t, row.Servers == servers && row.Keys == 0, row.Ratios["cycles_per_second"].Median == 1, "five servers and own keys are what the others are compared with: %+v", row)
 	}
+}
 
-	require.Len(t, results.Held, 1)
-	for _, one := range results.Held {
-		assert.Equal(t, 2000, one.Leases)
-		assert.GreaterOrEqual(t, one.Seconds, one.TTL, "at least a TTL is measured")
-		assert.Greater(t, one.Heap, 500.0, "a lease takes memory")
-		assert.Less(t, one.Heap, 100_000.0)
-		assert.Positive(t, one.ClientCPU, "the leases are extended")
-		assert.Positive(t, one.ServerCPU)
+func TestHeld(t *testing.T) {
+	t.Parallel() // it mostly waits
+	rows := benched(t, "-quick -parts held").Parts["held"]
+	require.Len(t, rows, 1)
+	f := rows[0].Figures
+	assert.Equal(t, 2000, rows[0].Leases)
+	assert.Greater(t, f["heap_bytes_per_lease"], 500.0, "a lease takes memory")
+	assert.Less(t, f["heap_bytes_per_lease"], 100_000.0)
+	assert.Less(t, f["leases_lost"], 1000.0, "the leases are extended, for longer than a TTL")
+	assert.Positive(t, f["client_cpu_cores"])
+	assert.Positive(t, f["server_cpu_cores"])
+	assert.Positive(t, f["acquired_in_seconds"])
+}
+
+// A lease that ends early counts as lost. Here all end, because no server answers.
+func TestLostLeasesAreCounted(t *testing.T) {
+	t.Parallel() // it mostly waits
+	needRedis(t)
+	c := Case{Contender: ours, Servers: 1, State: killed, Processes: 1, Leases: 20}
+	f, err := measurement{t.Context(), os.Stderr}.measure(c, group{ttl: 2 * time.Second, long: 3 * time.Second})
+	require.NoError(t, err)
+	assert.Equal(t, 20.0, f["leases_lost"])
+}
+
+// All processes and workers get the lock in turns.
+func TestContended(t *testing.T) {
+	needRedis(t)
+	groups := contended(options{rounds: 1, long: time.Second})
+	require.Len(t, groups, 2)
+	for _, g := range groups {
+		at := slices.IndexFunc(g.cases, func(c Case) bool { return c.Contender == ours })
+		for c := g.cases[at]; ; g.long *= 2 { // a busy machine may be too slow for all of them
+			f, err := measurement{t.Context(), os.Stderr}.measure(c, g)
+			require.NoError(t, err)
+			if f["fewest_turns"] == 0 && g.long < time.Minute {
+				continue
+			}
+			assert.Positive(t, f["fewest_turns"])
+			assertCycles(t, Row{Case: c, Figures: f})
+			break
+		}
 	}
+}
+
+// One process has the lock for longer than the measurement, so that the other one's wait ends without it.
+func TestWaitsEndWithTheMeasurement(t *testing.T) {
+	t.Parallel() // it mostly waits
+	needRedis(t)
+	c := Case{Contender: "redislock", Servers: 1, Processes: 2, Workers: 1, Keys: 1}
+	f, err := measurement{t.Context(), os.Stderr}.measure(c, group{ttl: lockTTL, long: 100 * time.Millisecond, hold: 2 * time.Second})
+	require.NoError(t, err)
+	assert.Equal(t, []float64{0, 1, 0}, []float64{f["fewest_turns"], f["most_turns"], f["failed"]})
+	assert.Greater(t, f["p50_us"], 2e6)
+}
+
+// The library gets its locks from the other servers.
+func TestSick(t *testing.T) {
+	needRedis(t)
+	groups := sick(options{rounds: 1, long: 100 * time.Millisecond})
+	require.Len(t, groups, 4)
+	for _, g := range groups {
+		c := g.cases[slices.IndexFunc(g.cases, func(c Case) bool { return c.Contender == ours })]
+		c.Workers = 2
+		f, err := measurement{t.Context(), os.Stderr}.measure(c, g)
+		require.NoError(t, err)
+		assertCycles(t, Row{Case: c, Figures: f})
+	}
+}
+
+// A fault strikes when the clients are ready: a client of nothing but that server fails from then on.
+func TestFaultsStrike(t *testing.T) {
+	t.Parallel() // it mostly waits
+	needRedis(t)
+	for _, state := range []string{hung, killed} {
+		c := Case{Contender: "redislock", Servers: 1, State: state, Processes: 1, Workers: 2}
+		f, err := measurement{t.Context(), os.Stderr}.measure(c, group{ttl: lockTTL, long: 100 * time.Millisecond})
+		require.NoError(t, err)
+		assert.Positive(t, f["failed"], state)
+		assert.Zero(t, f["cycles_per_second"], state)
+	}
+	c := Case{Contender: "redislock", Servers: 1, State: slow, Processes: 1, Workers: 2}
+	f, err := measurement{t.Context(), os.Stderr}.measure(c, group{ttl: lockTTL, long: 100 * time.Millisecond})
+	require.NoError(t, err)
+	assert.Greater(t, f["p50_us"], micros(2*slowness), "two round trips")
 }
 
 // This checkout is measured against itself.
 func TestAgainst(t *testing.T) {
-	needRedis(t)
-	results := measured(t, "-quick -parts throughput -workers 8 -against ../..")
-	assert.Len(t, results.Against.Figures, 7)
-	for _, f := range results.Against.Figures {
-		if f.Figure == "failed" {
-			assert.Zero(t, f.Ratio, "%+v", f)
-			continue
-		}
-		assert.Positive(t, f.This, "%+v", f)
-		assert.Positive(t, f.Other, "%+v", f)
-		assert.InEpsilon(t, f.This/f.Other, f.Ratio.Ratio, 1e-9, "%+v", f)
+	t.Parallel() // it mostly builds
+	rows := benched(t, "-quick -parts throughput -workers 8 -against ../..").Parts["throughput"]
+	require.Len(t, rows, 2)
+	this, other := rows[0], rows[1]
+	assert.Positive(t, this.Figures["cycles_per_second"])
+	assert.Positive(t, other.Figures["cycles_per_second"])
+	assert.NotEmpty(t, this.Checkout)
+	assert.Equal(t, this.Checkout, other.Checkout)
+	assert.Contains(t, this.Ratios, "client_cpu_us_per_cycle", "all figures are compared")
+	for name, of := range this.Ratios {
+		assert.InDelta(t, this.Figures[name]/other.Figures[name], of.Median, 1e-9, name)
 	}
 }
 
-// The client program is that of the other folder, which has none if it is no checkout.
 func TestAgainstAFolderWithoutTheLibrary(t *testing.T) {
 	needRedis(t)
 	folder := t.TempDir()
 	var stdout, stderr bytes.Buffer
 	assert.Equal(t, exitFail, run(t.Context(), []string{"-quick", "-against", folder}, &stdout, &stderr))
-	assert.Contains(t, stderr.String(), "building the client program of "+folder+", which has to be a checkout of this repository")
+	assert.Contains(t, stderr.String(), "building the benchmark of "+folder+", which has to be a checkout of this repository")
 	assert.Empty(t, stdout.String())
+}
+
+// What a client says at its end is in the error.
+func TestClientThatFails(t *testing.T) {
+	needRedis(t)
+	_, err := measurement{t.Context(), os.Stderr}.measure(Case{Contender: "nobody", Servers: 1, Processes: 2}, group{})
+	assert.ErrorContains(t, err, `there is no contender "nobody"`)
+	assert.ErrorContains(t, serve(strings.NewReader("no task"), nil), "the task:")
 }
 
 // A file of results keeps what was not measured again, with its setting.
 func TestResultsOfSeveralRuns(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bench.json")
 	first := Results{
-		Throughput: []Throughput{{Contender: "redsync"}},
-		Held:       []client.Held{{Leases: 7}},
-		Recorded:   map[string]Setting{"throughput": {Rounds: 1}, "held": {Rounds: 2}},
+		Parts:    map[string][]Row{"throughput": {{Case: Case{Contender: "redsync"}}}, "held": {{Case: Case{Leases: 7}}}},
+		Recorded: map[string]Setting{"throughput": {Rounds: 1}, "held": {Rounds: 2}},
 	}
 	require.NoError(t, first.write(file, nil))
 	second := Results{
-		Throughput: []Throughput{{Contender: "redsync", Ratio: stats.Ratio{Ratio: 7}}},
-		Recorded:   map[string]Setting{"throughput": {Rounds: 3}, "against": {Rounds: 4}},
+		Parts:    map[string][]Row{"throughput": {{Case: Case{Contender: "redsync", Workers: 7}}}},
+		Recorded: map[string]Setting{"throughput": {Rounds: 3}},
 	}
 	require.NoError(t, second.write(file, nil))
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	var both Results
 	require.NoError(t, json.Unmarshal(text, &both))
-	assert.Equal(t, second.Throughput, both.Throughput, "measured again")
-	assert.Equal(t, first.Held, both.Held, "only measured before")
-	assert.Equal(t, map[string]Setting{"throughput": {Rounds: 3}, "held": {Rounds: 2}, "against": {Rounds: 4}}, both.Recorded)
+	assert.Equal(t, second.Parts["throughput"], both.Parts["throughput"], "measured again")
+	assert.Equal(t, first.Parts["held"], both.Parts["held"], "only measured before")
+	assert.Equal(t, map[string]Setting{"throughput": {Rounds: 3}, "held": {Rounds: 2}}, both.Recorded)
 
 	require.NoError(t, os.WriteFile(file, []byte("no results"), 0o644))
 	assert.ErrorContains(t, second.write(file, nil), "has no results of this program")
 }
 
-func TestSickAndContended(t *testing.T) {
-	needRedis(t)
-	f, err := startFleet(t.Context(), 5)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, f.Close()) }()
-	list := ourselves()[:1]
-
-	for _, processes := range []int{1, 4} {
-		var one Contended
-		for long := time.Second; one.PerSecond == 0 && long < time.Minute; long *= 2 { // the processes may start late
-			one, err = measureContended(t.Context(), list[0], f, processes, 4, long)
-			require.NoError(t, err)
-			assert.Zero(t, one.Failed, "%+v", one)
-		}
-		assert.Positive(t, one.PerSecond)
-		assert.Positive(t, one.Commands, "commands are counted")
-	}
-
-	for _, state := range []string{"slow", "hung", "killed"} {
-		one, err := measureSickness(t.Context(), list[0], state, 2, 100*time.Millisecond)
-		require.NoError(t, err)
-		assert.Zero(t, one.Failed, "%+v", one)
-		assert.Positive(t, one.P50, "%+v", one)
-	}
-}
-
 func TestWrongUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"-parts all":                 `-parts has "all"`,
-		"-workers 0":                 `-workers has "0"`,
-		"-workers many":              `-workers has "many"`,
-		"-against ../.. -parts sick": `-parts has "sick", want some of throughput`,
-		"-rounds 0":                  "-rounds is 0",
-		"-for 1ms":                   "1ms",
-		"more":                       "one word too many",
-		"-no-such-flag 17":           "see -h",
+		"-parts all":       `-parts has "all", want some of throughput`,
+		"-workers 0":       `-workers has "0"`,
+		"-workers many":    `-workers has "many"`,
+		"-rounds 0":        "-rounds is 0",
+		"-for 1ms":         "1ms",
+		"more":             "one word too many",
+		"-no-such-flag 17": "see -h",
 	} {
 		var stdout, stderr bytes.Buffer
 		assert.Equal(t, exitUsage, run(t.Context(), strings.Fields(args), &stdout, &stderr), args)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
+	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 )
@@ -42,37 +42,19 @@ func (f fleet) Close() error {
 	return errors.Join(errs...)
 }
 
-// flush empties the servers, because some contenders leave keys behind.
-func (f fleet) flush() error {
+// cpu is the processor time that the servers have used.
+func (f fleet) cpu() (sum time.Duration, err error) {
 	for _, server := range f {
-		if _, err := server.MustAsk("FLUSHALL"); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sent counts some of the commands that the servers have received.
-func (f fleet) sent(names []string) (int, error) {
-	sum := 0
-	for _, server := range f {
-		stats, err := server.Ask("INFO", "commandstats")
-		if err != nil {
-			return 0, err
-		}
-		for line := range strings.Lines(stats) {
-			for _, name := range names {
-				rest, is := strings.CutPrefix(line, "cmdstat_"+name+":calls=")
-				if !is {
-					continue
-				}
-				calls, _, _ := strings.Cut(rest, ",")
-				n, err := strconv.Atoi(calls)
-				if err != nil {
-					return 0, fmt.Errorf("commandstats of %s: %q: %w", server.Addr(), line, err)
-				}
-				sum += n
+		for _, name := range []string{"used_cpu_sys", "used_cpu_user"} {
+			value, err := server.Info(name)
+			if err != nil {
+				return 0, err
 			}
+			seconds, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				return 0, fmt.Errorf("%s of %s is %q: %w", name, server.Addr(), value, err)
+			}
+			sum += time.Duration(seconds * float64(time.Second))
 		}
 	}
 	return sum, nil

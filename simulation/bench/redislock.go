@@ -12,7 +12,6 @@ import (
 func redislocks() []contender {
 	return []contender{{
 		name: "redislock", contended: true,
-		sends: []string{"evalsha", "eval"},
 		open: func(addrs []string) (locker, error) {
 			client := redis.NewClient(&redis.Options{Addr: addrs[0]})
 			return &redislockLocker{client, redislock.New(client)}, nil
@@ -26,7 +25,7 @@ type redislockLocker struct {
 }
 
 func (r *redislockLocker) lock(ctx context.Context, name string) (func(context.Context) error, error) {
-	lock, err := r.locks.Obtain(ctx, name, ttl, &redislock.Options{RetryStrategy: redislock.LinearBackoff(time.Millisecond)})
+	lock, err := r.locks.Obtain(ctx, name, lockTTL, &redislock.Options{RetryStrategy: redislock.LinearBackoff(time.Millisecond)})
 	if err != nil {
 		return nil, err
 	}

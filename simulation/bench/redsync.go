@@ -12,13 +12,12 @@ import (
 
 // redsyncs is github.com/go-redsync/redsync.
 func redsyncs() []contender {
-	sends := []string{"set", "evalsha", "eval"}
 	goRedis := func(opts ...redsync.Option) func([]string) (locker, error) {
 		return func(addrs []string) (locker, error) { return openRedsync(addrs, opts...) }
 	}
 	return []contender{
-		{name: "redsync", sick: true, contended: true, sends: sends, open: goRedis()},
-		{name: "redsync, fail-fast", sick: true, sends: sends, open: goRedis(redsync.WithFailFast(true))},
+		{name: "redsync", sick: true, contended: true, open: goRedis()},
+		{name: "redsync, fail-fast", sick: true, open: goRedis(redsync.WithFailFast(true))},
 	}
 }
 
@@ -45,7 +44,7 @@ func openRedsync(addrs []string, opts ...redsync.Option) (locker, error) {
 var errNotReleased = errors.New("not released on a quorum")
 
 func (r *redsyncLocker) lock(ctx context.Context, name string) (func(context.Context) error, error) {
-	opts := append([]redsync.Option{redsync.WithExpiry(ttl)}, r.opts...)
+	opts := append([]redsync.Option{redsync.WithExpiry(lockTTL)}, r.opts...)
 	mutex := r.rs.NewMutex(name, opts...)
 	for {
 		err := mutex.LockContext(ctx)

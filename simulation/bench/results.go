@@ -6,61 +6,53 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 
-	"github.com/redquorum/redlock/simulation/bench/client"
 	"github.com/redquorum/redlock/simulation/internal/origin"
 )
 
 // Results are the results of all measurements.
 type Results struct {
-	Throughput []Throughput  `json:"throughput,omitempty"`
-	Sick       []Sickness    `json:"sick,omitempty"`
-	Contended  []Contended   `json:"contended,omitempty"`
-	Scale      []Scale       `json:"scale,omitempty"`
-	Held       []client.Held `json:"held,omitempty"`
-	Against    *Against      `json:"against,omitempty"`
-
+	Parts map[string][]Row `json:"parts"`
 	// Recorded says how each part was measured.
-	Recorded map[string]Setting `json:"recorded,omitempty"`
+	Recorded map[string]Setting `json:"recorded"`
+}
+
+// Row is what was measured of a case.
+type Row struct {
+	Case
+	Figures figures `json:"figures"` // medians of the rounds
+	// Ratios are those to the case with which it is compared, by the figure.
+	Ratios map[string]Ratio `json:"ratios"`
 }
 
 // Setting is how a part was measured.
 type Setting struct {
 	origin.Origin
-	Server  string  `json:"redis_version"`
+	Server  string  `json:"server"`
 	Go      string  `json:"go"`
 	Rounds  int     `json:"rounds"`
-	Seconds float64 `json:"seconds,omitempty"` // of a round; 0 if it ends when its work is done
+	Seconds float64 `json:"seconds"` // of a measurement
 }
 
 // write writes the results to a file, or without a path to out. What the file has of other parts
 // stays there.
 func (r Results) write(path string, out io.Writer) error {
-	var parts map[string]json.RawMessage // of the file
-	var old struct{ Recorded map[string]Setting }
+	all := Results{Parts: map[string][]Row{}, Recorded: map[string]Setting{}}
 	switch text, err := os.ReadFile(path); {
 	case path == "" || errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return err
 	default:
-		if err := errors.Join(json.Unmarshal(text, &parts), json.Unmarshal(text, &old)); err != nil {
+		if err := json.Unmarshal(text, &all); err != nil {
 			return fmt.Errorf("%s exists and has no results of this program: %w", path, err)
 		}
 	}
-	for part, setting := range old.Recorded {
-		if _, measured := r.Recorded[part]; !measured {
-			r.Recorded[part] = setting
-		}
-	}
-	text, err := json.Marshal(r)
+	maps.Copy(all.Parts, r.Parts)
+	maps.Copy(all.Recorded, r.Recorded)
+	text, err := json.MarshalIndent(all, "", " ")
 	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, &parts); err != nil { // over the file's
-		return err
-	}
-	if text, err = json.MarshalIndent(parts, "", "  "); err != nil {
 		return err
 	}
 	text = append(text, '\n')

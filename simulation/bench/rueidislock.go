@@ -15,7 +15,7 @@ func rueidislocks() []contender {
 			l, err := rueidislock.NewLocker(rueidislock.LockerOption{
 				ClientOption:   rueidis.ClientOption{InitAddress: addrs[:1]},
 				KeyMajority:    majority,
-				KeyValidity:    ttl,
+				KeyValidity:    lockTTL,
 				NoLoopTracking: true,
 			})
 			if err != nil {
@@ -24,10 +24,9 @@ func rueidislocks() []contender {
 			return rueidisLocker{l}, nil
 		}
 	}
-	sends := []string{"set", "get", "evalsha", "eval"}
 	return []contender{
-		{name: "rueidislock, 3 keys", contended: true, sends: sends, open: open(2)},
-		{name: "rueidislock, 1 key", contended: true, sends: sends, open: open(1)},
+		{name: "rueidislock, 3 keys", contended: true, open: open(2)},
+		{name: "rueidislock, 1 key", contended: true, open: open(1)},
 	}
 }
 

@@ -15,12 +15,10 @@ type Broken struct {
 
 // Judge returns the promises that porcupine finds broken, sorted by key. requests says whether the sender of a
 // request to the resource acts as the holder, as in a simulated run.
-func Judge(log record.Log, requests bool) []Broken { return judge(log, requests, promises()) }
-
-func judge(log record.Log, requests bool, by []promise) (all []Broken) {
+func Judge(log record.Log, requests bool) (all []Broken) {
 	keys := histories(log, requests)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		for _, p := range by {
+		for _, p := range promises() {
 			if !p.kept(keys[key]) {
 				all = append(all, Broken{key, p.kind})
 			}

@@ -34,13 +34,11 @@ func sorted(all []Broken) []Broken {
 	return slices.Compact(all)
 }
 
-// byHandHistory is a history by hand, and what it breaks.
-type byHandHistory struct {
+// byHand are histories by hand, and what each breaks.
+var byHand = []struct {
 	name, steps string
 	broken      []record.ViolationKind
-}
-
-var byHand = []byHandHistory{
+}{
 	{"one after the other", "a asks, a gets 1, a looks, a reads, a writes, a releases, b asks, b gets 2, b looks, b reads, b writes", nil},
 	{"looks after the next grant", "a asks, a gets, b asks, b gets, a looks", []record.ViolationKind{record.TwoHolders}},
 	{"the grants overlap, and the later one acts", "a asks, b asks, a gets, b gets, b looks", nil},
@@ -72,20 +70,6 @@ func TestByHand(t *testing.T) {
 		log := played(t, tc.steps)
 		assert.Equal(t, sorted(want), sorted(Judge(log, true)), "porcupine: %s", tc.name)
 		assert.Equal(t, sorted(want), checked(log, true), "package check: %s", tc.name)
-	}
-}
-
-// Each promise says no to some history and yes to another, or it would prove nothing.
-func TestEveryPromiseCanBreak(t *testing.T) {
-	for _, p := range promises() {
-		kept := 0
-		for _, tc := range byHand {
-			if !slices.Contains(tc.broken, p.kind) {
-				kept++
-			}
-		}
-		assert.Positive(t, kept, p.kind)
-		assert.Less(t, kept, len(byHand), p.kind)
 	}
 }
 

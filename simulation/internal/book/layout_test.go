@@ -2,11 +2,9 @@
 package book_test
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -146,49 +144,31 @@ func TestImportsPointDownwards(t *testing.T) {
 	}
 }
 
-// layers has a line for each of these packages, from those that import others to those that import none, with what it
-// imports, but for what an import of it imports anyway. All packages below an internal folder are one.
+// layers has a line for each of these packages, with those of them that it imports. All packages below an internal
+// folder are one.
 func layers(names []string) (string, error) {
 	all, err := imports()
 	if err != nil {
 		return "", err
 	}
-	needs, depth := map[string][]string{}, map[string]int{} // needs: directly or not
-	var visit func(name string) []string
-	visit = func(name string) []string {
-		if needs[name] != nil {
-			return needs[name]
+	among := func(pkg string) string {
+		if before, _, is := strings.Cut(pkg, "/internal/"); is {
+			return before + "/internal"
 		}
-		needs[name] = []string{name}
-		for pkg, imported := range all {
-			if pkg != name && !(strings.HasSuffix(name, "/internal") && strings.HasPrefix(pkg, name)) {
-				continue
-			}
-			for _, other := range imported {
-				other = regexp.MustCompile("/internal/.*").ReplaceAllString(other, "/internal")
-				if slices.Contains(names, other) && other != name {
-					needs[name] = append(needs[name], visit(other)...)
-					depth[name] = max(depth[name], depth[other]+1)
-				}
-			}
+		return pkg
+	}
+	needs := map[string][]string{}
+	for pkg, imported := range all {
+		for _, other := range imported {
+			needs[among(pkg)] = append(needs[among(pkg)], among(other))
 		}
-		return needs[name]
 	}
-	for _, name := range names {
-		visit(name)
-	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(depth[b]-depth[a], cmp.Compare(a, b)) })
 	var b strings.Builder
-	for i, name := range names {
-		var shown []string
-		for _, other := range names[i+1:] {
-			between := func(via string) bool { return via != name && via != other && slices.Contains(needs[via], other) }
-			if slices.Contains(needs[name], other) && !slices.ContainsFunc(needs[name], between) {
-				shown = append(shown, other)
-			}
-		}
-		line := fmt.Sprintf("%-24s -> %s", name, strings.Join(shown, ", "))
-		b.WriteString(strings.TrimRight(line, " ->") + "\n")
+	for _, name := range names {
+		shown := slices.DeleteFunc(slices.Clone(names), func(other string) bool {
+			return other == name || !slices.Contains(needs[name], other)
+		})
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%-24s -> %s", name, strings.Join(shown, ", ")), " ->") + "\n")
 	}
 	return "```text\n" + b.String() + "```", nil
 }

@@ -12,6 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// withoutCode removes the fenced blocks from a page.
+func withoutCode(page string) string {
+	return regexp.MustCompile("(?ms)^```.*?^```$").ReplaceAllString(page, "")
+}
+
 // everything is the text of all pages.
 func everything(t *testing.T) string {
 	t.Helper()
@@ -45,12 +50,13 @@ var named = map[string]struct {
 }{
 	"tests":   {regexp.MustCompile(`\b((?:Test|Fuzz)[A-Z]\w+)(?:[^.\w]|\.[^l])`), regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`), "_test.go"},
 	"errors":  {regexp.MustCompile(`\b(?:quorum|instance|fencing|once|election)\.(Err[A-Z]\w+)`), declaredError, ".go"},
+	"mutants": {regexp.MustCompile("(?m)^- [a-z ]+, `([a-z]+-[a-z-]+)`: "), regexp.MustCompile(`(?m)^([a-z-]+): \./`), "mutants.txt"},
 	"metrics": {regexp.MustCompile("`((?:redlock|error)\\.[a-z_.]+[a-z])(?:=[^`]*)?`"), regexp.MustCompile(`"((?:redlock|error)\.[a-z_.]+)"`), ".go"},
 }
 
 var declaredError = regexp.MustCompile(`(?m)^(?:\t|var )(Err[A-Z]\w+)(?: error)? += `)
 
-// Every test, error and metric that a page or a figure names exists.
+// Every test, error, mutant and metric that a page or a figure names exists.
 func TestNamesOnPagesExist(t *testing.T) {
 	figures, err := filepath.Glob("figures/*.svg")
 	require.NoError(t, err)

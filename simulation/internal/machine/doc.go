@@ -3,8 +3,8 @@
 // when a transition may happen. Within the rules, anything may happen at any moment: a key goes, a server
 // restarts with older data, a counter rises although no round uses its tokens.
 //
-// It alone finds code whose tokens rise by luck: a run with a step that the rules forbid is wrong even if
-// no violation follows from it. And it alone shows which of the rules the order of tokens needs.
+// It alone shows which of the rules the order of tokens needs. Whether the code keeps the rules is for other
+// tests: mutants break the lines that keep them, and package search judges every vote and lease of random runs.
 //
 // The claim: let A and B be won rounds, and s a server that counts for both and granted A first.
 //
@@ -13,14 +13,9 @@
 //   - If it fell, the same holds if MaxTTL passed before B's grant, and s's clock showed that, to
 //     within half of MaxTTL.
 //
-// Nothing but tests uses the machine, so all of it is in test files. The claim is checked in two ways:
-//
-//   - World.Explore visits every state of a small world. So the rules imply the claim there. Tests
-//     remove one rule at a time, weaken it, and plant wrong effects: each time the claim breaks in some
-//     world.
-//   - Check compares a run of the simulation, whose clients are the real library, with the machine.
-//     Each request that a server carried out, and each lease, must be a step of the machine. So the
-//     code keeps the rules in the runs that are compared. Runs of some mutants break a rule.
+// Nothing but tests uses the machine, so all of it is in test files. World.Explore visits every state of a small
+// world. So the rules imply the claim there. Tests remove one rule at a time, or weaken it: each time the claim
+// breaks in some world.
 //
 // # What each part needs
 //
@@ -40,15 +35,8 @@
 //
 // One valid lease at a time also needs three things. A server grants only a free key. A key goes
 // only when its lease is over. A server in a new run isn't asked while a lease that it may have
-// forgotten is valid. Runs don't show when a lease is over, so only worlds check this part. In runs,
-// the simulation's own checks look for two holders.
+// forgotten is valid.
 //
 // A lock of several keys is one machine for each of them. A vote for it has one token, the largest of what its
 // counters give, so in the machine of another key the token is above the counter.
-//
-// # Which runs
-//
-// Check is for runs of clients that are the library with its tokens: simulation.Config without a
-// Locker, and with Fencing on. Other designs have no tokens, or other ones. Their runs aren't runs of
-// the machine, or have no wins.
 package machine

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Machine is the state of one lock. A lock of several keys is one machine for each of them.
+// Machine is the state of one lock.
 type Machine struct {
 	Quorum  int
 	Ahead   int64 // how far a counter may be ahead of its server's clock: half of MaxTTL
@@ -18,22 +18,20 @@ type Machine struct {
 	// waits says that the rules of time are in force, and that clocks show the time that passed.
 	// Then the claim holds even if servers come back with older data.
 	waits bool
-	wrong func(m *Machine, st *Step) // a wrong effect, which a test plants
 }
 
 // Server is one server.
 type Server struct {
-	Instance int   // whose votes it gives; in a split brain, two servers are one instance
-	Counter  int64 // 0: there is none
-	Holder   int   // the round whose value the key has, 0 if the key is free
-	Run      int   // the number of its run, which ends when it loses data
-	Repl     int   // the number of its replication ID
-	Mark     int   // the number of its mark, 0 if there is none
-	Marks    []Mark
-	Started  Moment // when the counter was made in this run, and from where; zero if it wasn't
-	Grants   int    // how many grants it has given
-	Age      int    // how often the counter has fallen by a restart
-	Lost     int    // how often the counter was lost within a run
+	Counter int64 // 0: there is none
+	Holder  int   // the round whose value the key has, 0 if the key is free
+	Run     int   // the number of its run, which ends when it loses data
+	Repl    int   // the number of its replication ID
+	Mark    int   // the number of its mark, 0 if there is none
+	Marks   []Mark
+	Started Moment // when the counter was made in this run, and from where; zero if it wasn't
+	Grants  int    // how many grants it has given
+	Age     int    // how often the counter has fallen by a restart
+	Lost    int    // how often the counter was lost within a run
 }
 
 // Mark is what a client writes on a server that it finds in another run. The number of a mark is its
@@ -49,14 +47,14 @@ type Moment struct{ Time, Clock int64 }
 // Vote is a server's grant to a round. The counter was at least Has while the key had the round's
 // value.
 type Vote struct {
-	Server, Instance int
-	Token, Has       int64
-	Run, Age, Lost   int    // of the server when the counter had Has
-	At               int    // the number of the grant
-	Had              Moment // when the counter had Has
-	Given            given
-	Settled          bool // the round was won with this vote
-	Gone             bool // the key is gone
+	Server         int
+	Token, Has     int64
+	Run, Age, Lost int    // of the server when the counter had Has
+	At             int    // the number of the grant
+	Had            Moment // when the counter had Has
+	Given          given
+	Settled        bool // the round was won with this vote
+	Gone           bool // the key is gone
 }
 
 // given is what a server was when it gave a vote.
@@ -110,9 +108,6 @@ type Step struct {
 	By            int64
 }
 
-// ErrNoStep is wrapped by the error for a transition that the machine doesn't allow.
-var ErrNoStep = errors.New("machine: no step of the machine")
-
 // rule is a condition of a transition. The claim needs every rule, because a machine that allows more
 // proves more. So a key may go at any moment, unless the rules of time are in force.
 type rule struct {
@@ -160,7 +155,7 @@ func rules() []rule {
 		{Restart, "data that goes back takes the mark or the replication ID with it", func(_ *Machine, s *Server, _ *Round, st *Step) bool {
 			return st.Mark == 0 || st.Repl != s.Repl
 		}},
-		{Win, "a quorum counts", func(m *Machine, _ *Server, r *Round, st *Step) bool { return r.instances(st.Votes) >= m.Quorum }},
+		{Win, "a quorum counts", func(m *Machine, _ *Server, _ *Round, st *Step) bool { return len(st.Votes) >= m.Quorum }},
 		{Win, "the token is at least that of each vote that counts", func(_ *Machine, _ *Server, r *Round, st *Step) bool {
 			return r.all(st, func(v *Vote) bool { return v.Token <= st.Token })
 		}},
@@ -211,18 +206,6 @@ func (r *Round) all(st *Step, holds func(*Vote) bool) bool {
 	return !slices.ContainsFunc(st.Votes, func(i int) bool { return !holds(&r.Votes[i]) })
 }
 
-func (r *Round) instances(votes []int) int {
-	seen := uint64(0)
-	n := 0
-	for _, i := range votes {
-		if bit := uint64(1) << r.Votes[i].Instance; seen&bit == 0 {
-			seen |= bit
-			n++
-		}
-	}
-	return n
-}
-
 func (m *Machine) any(holds func(*Round, *Vote) bool) bool {
 	for i := range m.Rounds {
 		for j := range m.Rounds[i].Votes {
@@ -232,15 +215,6 @@ func (m *Machine) any(holds func(*Round, *Vote) bool) bool {
 		}
 	}
 	return false
-}
-
-// Do carries out a transition. The error Is ErrNoStep, and says which rule the transition breaks.
-func (m *Machine) Do(st *Step) error {
-	if broken := m.broken(st); broken != nil {
-		return fmt.Errorf("%w: %s: %s", ErrNoStep, st.Kind, broken.says)
-	}
-	m.carryOut(st)
-	return nil
 }
 
 // of returns the server and the round of a transition, nil if it has none.
@@ -254,15 +228,15 @@ func (m *Machine) of(st *Step) (s *Server, r *Round) {
 	return s, r
 }
 
-// broken returns a rule that a transition breaks, nil if there is none.
-func (m *Machine) broken(st *Step) *rule {
+// allows reports whether a transition keeps the rules.
+func (m *Machine) allows(st *Step) bool {
 	s, r := m.of(st)
 	for i := range m.rules {
 		if m.rules[i].kind == st.Kind && !m.rules[i].holds(m, s, r, st) {
-			return &m.rules[i]
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
 // carryOut changes the state as a transition does.
@@ -278,7 +252,7 @@ func (m *Machine) carryOut(st *Step) {
 		s.Holder = st.Round
 		s.Grants++
 		r.Votes = append(r.Votes, Vote{
-			Server: st.Server, Instance: s.Instance, Token: st.Token, Has: st.Counter,
+			Server: st.Server, Token: st.Token, Has: st.Counter,
 			Run: s.Run, Age: s.Age, Lost: s.Lost, At: s.Grants, Had: now,
 			Given: given{Run: s.Run, Age: s.Age, Lost: s.Lost, Made: isNew, Counter: st.Counter, Mark: st.Named, Moment: now, Started: s.Started},
 		})
@@ -323,9 +297,6 @@ func (m *Machine) carryOut(st *Step) {
 		r.Valid = false
 	case Tick:
 		m.Now += st.By
-	}
-	if m.wrong != nil {
-		m.wrong(m, st)
 	}
 }
 
@@ -388,11 +359,11 @@ func (m *Machine) compare(numberA, numberB int) error {
 	met := false
 	for _, a := range m.Rounds[numberA-1].Votes {
 		for _, b := range m.Rounds[numberB-1].Votes {
-			if !a.Settled || !b.Settled || a.Instance != b.Instance {
+			if !a.Settled || !b.Settled || a.Server != b.Server {
 				continue
 			}
 			met = true
-			earlier := a.Server == b.Server && a.At < b.At && a.Lost == b.Given.Lost
+			earlier := a.At < b.At && a.Lost == b.Given.Lost
 			if !(earlier && (a.Age == b.Given.Age || m.waits)) && !m.agree(&a, &b) {
 				continue
 			}
@@ -402,7 +373,7 @@ func (m *Machine) compare(numberA, numberB int) error {
 		}
 	}
 	if !met {
-		return fmt.Errorf("%w: the quorums of the rounds %d and %d share no instance", ErrBroken, numberA, numberB)
+		return fmt.Errorf("%w: the quorums of the rounds %d and %d share no server", ErrBroken, numberA, numberB)
 	}
 	return nil
 }
@@ -424,5 +395,5 @@ func (m *Machine) agree(a, b *Vote) bool {
 	}
 	return isLow && shows(g.Moment, 2*m.Ahead) ||
 		g.Started != Moment{} && shows(g.Started, 2*m.Ahead) ||
-		!isLow && g.Mark != 0 && a.Server == b.Server && a.Run < g.Run && shows(epoch, 0)
+		!isLow && g.Mark != 0 && a.Run < g.Run && shows(epoch, 0)
 }

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,12 +52,8 @@ type Found struct {
 	Won int
 }
 
-// ErrExploration is wrapped by the error for a state that breaks the claim. The text has a shortest
-// sequence of steps that leads to it.
-var ErrExploration = errors.New("machine: a state breaks the claim")
-
 // Explore visits every state of a world, breadth first, and checks the claim in each: tokens rise, and,
-// if the world has Waits, no two leases are valid at once. The error Is ErrExploration.
+// if the world has Waits, no two leases are valid at once. The error Is ErrBroken, and has a shortest sequence of steps that leads to such a state.
 func (w World) Explore() (Found, error) { return w.explore(w.start()) }
 
 func (w World) start() *Machine {
@@ -67,7 +62,7 @@ func (w World) start() *Machine {
 		Servers: make([]Server, w.Servers), Rounds: make([]Round, w.Rounds), rules: rules(),
 	}
 	for i := range m.Servers {
-		m.Servers[i] = Server{Instance: i, Run: 1, Repl: 1, Mark: 1, Marks: []Mark{{Repl: 1, Epoch: Moment{-2 * w.Ahead, w.Begin - 1 - 2*w.Ahead}}}}
+		m.Servers[i] = Server{Run: 1, Repl: 1, Mark: 1, Marks: []Mark{{Repl: 1, Epoch: Moment{-2 * w.Ahead, w.Begin - 1 - 2*w.Ahead}}}}
 	}
 	if w.Waits {
 		m.rules = append(m.rules, waiting()...)
@@ -95,7 +90,7 @@ func (w World) explore(start *Machine) (Found, error) {
 		}
 		var broken error
 		w.steps(m, func(st Step) {
-			if broken != nil || m.broken(&st) != nil {
+			if broken != nil || !m.allows(&st) {
 				return
 			}
 			found.Steps++
@@ -114,7 +109,7 @@ func (w World) explore(start *Machine) (Found, error) {
 			}
 		})
 		if broken != nil {
-			return found, fmt.Errorf("%w: %w, after:\n%s", ErrExploration, broken, way(queue, len(queue)-1))
+			return found, fmt.Errorf("%w, after:\n%s", broken, way(queue, len(queue)-1))
 		}
 		queue[at].m = nil
 	}

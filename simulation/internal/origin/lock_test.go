@@ -32,6 +32,7 @@ func TestHash(t *testing.T) {
 	for _, name := range []string{"quorum/a_test.go", "quorum/once/a.go", "instance/cmd/a.go", "instance/README", "docs/a.go"} {
 		assert.Equal(t, first, write(name, "x"), name)
 	}
+	assert.Equal(t, first, write("quorum/a.go", "// Package a says something.\npackage a // indeed"), "only comments differ")
 	seen := map[string]bool{first: true}
 	for _, name := range []string{"drift/b.go", "quorum/a.go", "quorum/wire/b.go", "quorum/internal/b/b.go", "instance/b.go", "instance/scripts/a.lua"} {
 		hash := write(name, "y")

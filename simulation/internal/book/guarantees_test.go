@@ -30,18 +30,14 @@ func places() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	list, err := source.Markers()
-	if err != nil {
-		return "", err
-	}
 	links, broken := map[string]string{}, map[string]string{} // broken: a mutant of a line
-	for _, m := range list {
+	for _, m := range source.Markers {
 		links[m.Name] = fmt.Sprintf("[%s](../%s#L%d)", m.Name, m.File, m.Line)
 	}
 	for _, m := range mutants.All() {
-		for _, name := range m.Markers() {
-			if broken[name] == "" || strings.HasPrefix(broken[name], "random-") { // those need many runs to be noticed
-				broken[name] = m.Name
+		for _, e := range m.Edits {
+			if name := broken[e.Marker]; name == "" || strings.HasPrefix(name, "random-") { // those need many runs to be noticed
+				broken[e.Marker] = m.Name
 			}
 		}
 	}

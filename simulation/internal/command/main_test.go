@@ -78,7 +78,6 @@ func TestWrongUsage(t *testing.T) {
 		{"live now", `unexpected argument "now"`},
 		{"live -server no-such-server", "no-such-server"},
 		{"mutants -only nothing", `no mutant "nothing"`},
-		{"mutants -p 0", "-p is 0"},
 		{"mutants S3", "unexpected argument"},
 		{"explore -seeds x", "invalid value"},
 		{"explore -seeds 0", "-seeds is 0"},

@@ -16,16 +16,9 @@ import (
 // caught.
 func runMutants(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var only string
-	var list bool
-	var parallel int
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	flags.StringVar(&only, "only", "", "the `names` of mutants, separated by commas (default: all)")
-	flags.BoolVar(&list, "list", false, "list the mutants without running them")
-	flags.IntVar(&parallel, "p", runtime.NumCPU()+1, "how many mutants run at once, 1 to 64")
 	if err := parse(flags, args, stderr); err != nil {
-		return err
-	}
-	if err := within("-p", parallel, 1, 64); err != nil {
 		return err
 	}
 	chosen, err := mutants.Select(commas(only)...)
@@ -38,16 +31,10 @@ func runMutants(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	} else if err != nil {
 		return interrupted(ctx, err)
 	}
-	if list {
-		for _, m := range chosen {
-			fmt.Fprintf(stdout, "%-30s %s (%v)\n", m.Name, from.Guarantee(m), m.Detector)
-		}
-		return nil
-	}
 	p, ended := newProgress(stderr), 0
 	var missed []mutants.Result
 	p.show("building the test programs")
-	err = mutants.Run(ctx, from, chosen, parallel, func(r mutants.Result) {
+	err = mutants.Run(ctx, from, chosen, runtime.GOMAXPROCS(0)+1, func(r mutants.Result) {
 		p.clear()
 		fmt.Fprintln(stdout, r)
 		if ended++; !r.Caught() {

@@ -1,10 +1,12 @@
 package mutants
 
 import (
+	_ "embed" // for the list
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // mutant is the library with one mistake. It breaks the guarantee that the marker of its
@@ -16,17 +18,6 @@ type mutant struct {
 	Edits []edit
 	// Detector has to catch it.
 	Detector Detector
-}
-
-// Markers returns the names of the markers whose lines it changes, each once.
-func (m mutant) Markers() []string {
-	var names []string
-	for _, e := range m.Edits {
-		if !slices.Contains(names, e.Marker) {
-			names = append(names, e.Marker)
-		}
-	}
-	return names
 }
 
 // edit replaces text in the line below a marker.
@@ -50,61 +41,79 @@ func (d Detector) String() string {
 	return strings.NewReplacer("^", "", "$", "", "|", ", ").Replace(d.Test)
 }
 
-var (
-	// errStale: a mutant no longer fits the source, because its marker or the text that
-	// it replaces is gone.
-	errStale = errors.New("mutants: stale")
-	// errUnknown: no mutant has the given name.
-	errUnknown = errors.New("mutants: unknown")
-	// ErrSource: the module's source or the go tool was not found.
-	ErrSource = errors.New("mutants: no source")
-)
-
-// apply makes the edit in the text of the marker's file.
-func (e edit) apply(text string) (string, error) {
-	begin, end, found := guarded(text, e.Marker)
-	at, n := 0, 0
-	for i := begin; i < end; i++ {
-		if strings.HasPrefix(text[i:], e.Old) {
-			at, n = i, n+1
-		}
-	}
-	switch {
-	case !found:
-		return "", fmt.Errorf("%w: there is no marker %q", errStale, e.Marker)
-	case e.Old == "":
-		return "", fmt.Errorf("%w: %s: empty Old", errStale, e.Marker)
-	case e.Old == e.New:
-		return "", fmt.Errorf("%w: %s: Old equals New: %q", errStale, e.Marker, e.Old)
-	case n != 1:
-		return "", fmt.Errorf("%w: the line below %s is %q, and %q begins %d times in it, want once", errStale, e.Marker, strings.TrimSpace(text[begin:end]), e.Old, n)
-	}
-	return text[:at] + e.New + text[at+len(e.Old):], nil
-}
+// errUnknown: no mutant has the given name.
+var errUnknown = errors.New("mutants: unknown")
 
 // Select returns the named mutants in the list's order, or all of them without names. The
 // error Is errUnknown and lists the known names.
 func Select(names ...string) ([]mutant, error) {
-	all := All()
 	if len(names) == 0 {
-		return all, nil
-	}
-	wanted := map[string]bool{}
-	for _, name := range names {
-		wanted[name] = true
+		return All(), nil
 	}
 	var chosen []mutant
-	known := make([]string, len(all))
-	for i, m := range all {
-		if known[i] = m.Name; wanted[m.Name] {
+	var known []string
+	for _, m := range All() {
+		known = append(known, m.Name)
+		if slices.Contains(names, m.Name) {
 			chosen = append(chosen, m)
-			delete(wanted, m.Name)
 		}
 	}
 	for _, name := range names {
-		if wanted[name] {
+		if !slices.Contains(known, name) {
 			return nil, fmt.Errorf("%w: no mutant %q; there are %s", errUnknown, name, strings.Join(known, ", "))
 		}
 	}
 	return chosen, nil
+}
+
+//go:embed mutants.txt
+var patches string
+
+// All returns every mutant, in the order in which to read their guarantees.
+var All = sync.OnceValue(func() []mutant {
+	all, err := parse(patches)
+	if err != nil {
+		panic("mutants.txt: " + err.Error()) // a test parses it
+	}
+	return all
+})
+
+// parse reads a list of mutants:
+//
+//	# Title of a group: its guarantee
+//
+//	name: package pattern of its tests
+//	@ marker
+//	-text in the line below the marker
+//	+text in its place
+func parse(text string) (all []mutant, err error) {
+	inMutant, last := &mutant{}, &edit{}
+	for i, line := range strings.Split(text, "\n") {
+		name, rest, _ := strings.Cut(line, ": ")
+		switch {
+		case line == "" || strings.HasPrefix(line, "//") || strings.HasPrefix(line, "# "):
+		case strings.HasPrefix(line, "@ "):
+			inMutant.Edits = append(inMutant.Edits, edit{Marker: line[2:]})
+			last = &inMutant.Edits[len(inMutant.Edits)-1]
+		case line[0] == '-':
+			last.Old = addLine(last.Old, line[1:])
+		case line[0] == '+':
+			last.New = addLine(last.New, line[1:])
+		default:
+			pkg, test, ok := strings.Cut(rest, " ")
+			if !ok || !strings.HasPrefix(pkg, "./") {
+				return nil, fmt.Errorf("line %d: %q is no detector, want a package and a pattern of its tests", i+1, rest)
+			}
+			all = append(all, mutant{Name: name, Detector: Detector{Package: pkg, Test: test}})
+			inMutant = &all[len(all)-1]
+		}
+	}
+	return all, nil
+}
+
+func addLine(text, line string) string {
+	if text == "" {
+		return line
+	}
+	return text + "\n" + line
 }

@@ -2,11 +2,16 @@ package mutants
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,24 +24,19 @@ type Result struct {
 	// Guarantee is the text of the first marker whose line the mutant changes.
 	Guarantee string
 	Expected  string
-	// By is the test that caught it, "" if it has survived. Err is why that isn't known: the mutant
-	// is stale or doesn't compile, or its detector could not run.
+	// By is the test that caught it, "" if it has survived.
 	By   string
-	Err  error
 	Took time.Duration
 }
 
 // Caught reports whether a test caught the mutant.
-func (r Result) Caught() bool { return r.Err == nil && r.By != "" }
+func (r Result) Caught() bool { return r.By != "" }
 
 // String returns the mutant's row of the table: its name, the time, and the test that caught it. If
-// none did, more lines say what happened.
+// none did, another line says what it breaks.
 func (r Result) String() string {
 	by := r.By
-	switch {
-	case r.Err != nil:
-		by = fmt.Sprintf("ERROR\n  breaks: %s\n  %v", r.Guarantee, r.Err)
-	case r.By == "":
+	if !r.Caught() {
 		by = fmt.Sprintf("NOT by %s\n  breaks: %s", r.Expected, r.Guarantee)
 	}
 	return fmt.Sprintf("%-30s %5.1fs  %s", r.Name, r.Took.Seconds(), by)
@@ -46,84 +46,130 @@ func (r Result) String() string {
 var ErrUnmodified = errors.New("mutants: the unmodified source is caught")
 
 // Run runs mutants of a source, several at once, and tells the result of each. Calls of tell don't
-// overlap. The error is that of ctx, of writing files, of a build that all mutants share, or
-// ErrUnmodified. Run leaves no process and no file behind.
+// overlap. The error is that of ctx, of the build, of a detector that can't run, errStale or ErrUnmodified. Run leaves no
+// process and no file behind.
 func Run(ctx context.Context, source Source, list []mutant, parallel int, tell func(Result)) (err error) {
 	folder, err := os.MkdirTemp("", "redlock-mutants-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-
-	texts, apart, err := source.together(list)
-	if err != nil {
-		return err
-	}
-	var packages []string
-	for _, m := range list {
-		if !slices.Contains(packages, m.Detector.Package) {
-			packages = append(packages, m.Detector.Package)
-		}
-	}
-	shared, err := source.build(ctx, texts, filepath.Join(folder, "shared"), packages)
-	if err != nil {
+	if err := source.build(ctx, list, folder); err != nil {
 		return err
 	}
 	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(parallel)
-	all.Go(func() error { return shared.unmodified(ctx, list) })
+	var detectors []Detector // each once, with all mutants switched off
+	for _, m := range list {
+		if slices.Contains(detectors, m.Detector) {
+			continue
+		}
+		detectors = append(detectors, m.Detector)
+		all.Go(func() error {
+			by, err := source.detect(ctx, folder, m.Detector, "")
+			if err == nil && by != "" {
+				err = fmt.Errorf("%w by %s", ErrUnmodified, by)
+			}
+			return err
+		})
+	}
 	var telling sync.Mutex
 	for _, m := range list {
 		all.Go(func() error {
 			began := time.Now()
-			r := Result{Name: m.Name, Guarantee: source.Guarantee(m), Expected: m.Detector.String()}
-			if slices.Contains(apart, m.Name) {
-				r.By, r.Err = source.alone(ctx, m, filepath.Join(folder, m.Name))
-			} else {
-				r.By, r.Err = shared.detect(ctx, m.Detector, m.Name)
+			by, err := source.detect(ctx, folder, m.Detector, m.Name)
+			if err != nil {
+				return err
 			}
-			if ctx.Err() != nil {
-				return ctx.Err() // there is no result
-			}
-			r.Took = time.Since(began)
 			telling.Lock()
 			defer telling.Unlock()
-			tell(r)
+			tell(Result{m.Name, source.Guarantee(m), m.Detector.String(), by, time.Since(began)})
 			return nil
 		})
 	}
 	return all.Wait()
 }
 
-// unmodified runs the detectors with all mutants switched off.
-func (b *build) unmodified(ctx context.Context, list []mutant) error {
-	var detectors []Detector // each once
-	for _, m := range list {
-		if slices.Contains(detectors, m.Detector) {
-			continue
-		}
-		detectors = append(detectors, m.Detector)
-		by, err := b.detect(ctx, m.Detector, "")
-		if err == nil && by != "" {
-			err = fmt.Errorf("%w by %s", ErrUnmodified, by)
-		}
-		if err != nil {
+// build builds the test programs of the mutants' detectors in a folder, from a copy of the source in which the
+// mutants can be switched on.
+func (s Source) build(ctx context.Context, list []mutant, folder string) error {
+	texts, err := s.switched(list)
+	if err != nil {
+		return err
+	}
+	replace := map[string]string{}
+	for file, text := range texts {
+		other := filepath.Join(folder, strings.ReplaceAll(file, "/", "_"))
+		if err := os.WriteFile(other, []byte(text), 0o600); err != nil {
 			return err
 		}
+		replace[s.path(file)] = other
 	}
-	return nil
+	raw, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return err
+	}
+	overlay := filepath.Join(folder, "overlay.json")
+	if err := os.WriteFile(overlay, raw, 0o600); err != nil {
+		return err
+	}
+	args := []string{"test", "-c", "-vet=off", "-ldflags", "-s -w", "-overlay", overlay, "-o", folder + string(filepath.Separator)}
+	for _, m := range list {
+		if !slices.Contains(args, m.Detector.Package) {
+			args = append(args, m.Detector.Package)
+		}
+	}
+	// The compiler and the linker end before most of their garbage is worth collecting.
+	output, err := s.run(ctx, ".", []string{"GOWORK=off", "GOGC=400", "GOTMPDIR=" + folder, "TMPDIR=" + folder}, "go", args...)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("mutants: the test programs don't compile: %w: %s", err, output)
+	}
+	return err
 }
 
-// alone runs the detector of a mutant that is built on its own.
-func (s Source) alone(ctx context.Context, m mutant, folder string) (by string, err error) {
-	texts, err := s.mutated(m)
-	if err != nil {
-		return "", err
+// detect runs a detector with a mutant switched on, or with none, and returns the test that
+// failed, or "".
+func (s Source) detect(ctx context.Context, folder string, d Detector, mutant string) (by string, err error) {
+	// Detectors take seconds, and many times as long on a busy machine.
+	output, err := s.run(ctx, d.Package, []string{switchVariable + "=" + mutant}, filepath.Join(folder, path.Base(d.Package)+".test"),
+		"-test.v", "-test.failfast", "-test.run", d.Test, "-test.timeout", "10m")
+	exit, exited := errors.AsType[*exec.ExitError](err)
+	switch {
+	case exited && exit.Exited():
+		return failure(output, d), nil
+	case err == nil && !strings.Contains(output, "=== RUN "):
+		return "", fmt.Errorf("%s has no test that matches %s", d.Package, d.Test)
 	}
-	b, err := s.build(ctx, texts, folder, []string{m.Detector.Package})
-	defer os.RemoveAll(folder) //nolint:errcheck // Run reports it if it stays
-	if err != nil {
-		return "", err
+	return "", err
+}
+
+var failed = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+) \(`)
+
+// failure returns the first failed test in the output of -test.v, the innermost one, or the detector if the program ended
+// before it named one.
+func failure(output string, d Detector) string {
+	test := ""
+	for _, m := range failed.FindAllStringSubmatch(output, -1) {
+		if test == "" || strings.HasPrefix(m[1], test+"/") {
+			test = m[1]
+		}
 	}
-	return b.detect(ctx, m.Detector, "")
+	if test == "" {
+		return d.String()
+	}
+	return test
+}
+
+// run runs a program in a folder of the source and returns its output. When ctx ends, it interrupts the program, and
+// kills it if it does not exit.
+func (s Source) run(ctx context.Context, folder string, env []string, program string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.Env = s.path(folder), append(os.Environ(), env...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // a detector may have started servers
+	cmd.WaitDelay = 10 * time.Second                                      // also for the end of its output, on a busy machine
+	output, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	return string(output), err
 }

@@ -2,25 +2,40 @@ package mutants
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // module is the module whose source is mutated.
 const module = "github.com/redquorum/redlock"
 
-// Source is a checkout of the module.
+// marked are the library's folders, which have markers.
+var marked = []string{"drift", "fencing", "instance", "quorum"}
+
+var (
+	// ErrSource: the module's source or the go tool was not found.
+	ErrSource = errors.New("mutants: no source")
+	// errStale: a mutant no longer fits the source, because its marker or the text that
+	// it replaces is gone.
+	errStale = errors.New("mutants: stale")
+)
+
+// Source is the library's source in a checkout of the module.
 type Source struct {
-	root    string
-	markers func() ([]Marker, error) // read once
+	// Markers are sorted by file and line.
+	Markers []Marker
+
+	root  string
+	texts map[string]string // of the files, by their paths in the module, with slashes
 }
 
-// Open finds the checkout that contains a folder. The error Is ErrSource.
+// Open reads the checkout that contains a folder. The error Is ErrSource, or errMarker.
 func Open(ctx context.Context, dir string) (Source, error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return Source{}, fmt.Errorf("%w: the go tool, which builds mutants, is not in the PATH", ErrSource)
@@ -36,66 +51,109 @@ func Open(ctx context.Context, dir string) (Source, error) {
 	if err != nil || path != module || root == "" {
 		return Source{}, fmt.Errorf("%w: run this in a checkout of %s (this is in %q)", ErrSource, module, path)
 	}
-	return Source{root: root, markers: sync.OnceValues(func() ([]Marker, error) { return readMarkers(root) })}, nil
+	return read(root)
 }
 
-// Check reports whether a mutant fits the source. The error Is errStale.
-func (s Source) Check(m mutant) error {
-	_, err := s.mutated(m)
-	return err
-}
-
-// mutated returns the new text of every file that the mutant changes.
-func (s Source) mutated(m mutant) (map[string]string, error) {
-	texts := map[string]string{}
-	for _, e := range m.Edits {
-		marker, err := s.marker(e.Marker)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.Name, err)
-		}
-		text, begun := texts[marker.File]
-		if !begun {
-			if text, err = s.read(marker.File); err != nil {
-				return nil, fmt.Errorf("%w: %s: %w", errStale, m.Name, err)
+// read reads the files that may have markers.
+func read(root string) (Source, error) {
+	s := Source{root: root, texts: map[string]string{}}
+	for _, folder := range marked {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.IsDir() && entry.Name() == "testdata" {
+				return filepath.SkipDir // copies
 			}
+			if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") || filepath.Ext(path) != ".go" && filepath.Ext(path) != ".lua" {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			file, err := filepath.Rel(root, path)
+			if err != nil {
+				return err
+			}
+			return s.add(filepath.ToSlash(file), string(text))
+		})
+		if err != nil {
+			return Source{}, err
 		}
-		if text, err = e.apply(text); err != nil {
-			return nil, fmt.Errorf("%s: %w", m.Name, err)
-		}
-		texts[marker.File] = text
 	}
-	return texts, nil
+	return s, nil
 }
 
-// marker finds a marker by its name. The error Is errStale, or errMarker.
-func (s Source) marker(name string) (Marker, error) {
-	all, err := s.Markers()
+// add adds a file with its markers.
+func (s *Source) add(file, text string) error {
+	list, err := markersIn(file, text)
 	if err != nil {
-		return Marker{}, err
+		return err
 	}
-	i := slices.IndexFunc(all, func(m Marker) bool { return m.Name == name })
+	for _, m := range list {
+		if other, twice := s.marker(m.Name); twice {
+			return fmt.Errorf("%w: %s is in %s:%d and in %s:%d", errMarker, m.Name, other.File, other.Line, m.File, m.Line)
+		}
+		s.Markers = append(s.Markers, m)
+	}
+	s.texts[file] = text
+	return nil
+}
+
+// marker finds a marker by its name.
+func (s *Source) marker(name string) (m Marker, found bool) {
+	i := slices.IndexFunc(s.Markers, func(m Marker) bool { return m.Name == name })
 	if i < 0 {
-		return Marker{}, fmt.Errorf("%w: there is no marker %q", errStale, name)
+		return Marker{}, false
 	}
-	return all[i], nil
+	return s.Markers[i], true
 }
 
 // Guarantee returns the guarantee that the mutant breaks, "" if it doesn't fit the source.
-func (s Source) Guarantee(m mutant) string {
+func (s *Source) Guarantee(m mutant) string {
 	if len(m.Edits) == 0 {
 		return ""
 	}
-	marker, err := s.marker(m.Edits[0].Marker)
-	if err != nil {
-		return "" // Check reports it
-	}
+	marker, _ := s.marker(m.Edits[0].Marker)
 	return marker.Guarantee
 }
 
-func (s Source) path(file string) string { return filepath.Join(s.root, filepath.FromSlash(file)) }
+func (s *Source) path(file string) string { return filepath.Join(s.root, filepath.FromSlash(file)) }
 
-// read returns the text of a file.
-func (s Source) read(file string) (string, error) {
-	raw, err := os.ReadFile(s.path(file))
-	return string(raw), err
+// change is text that takes the place of other text in a file.
+type change struct {
+	begin, end int
+	text       string
+}
+
+// find returns the file that an edit changes, and how.
+func (s *Source) find(e edit) (file string, c change, err error) {
+	m, found := s.marker(e.Marker)
+	text := s.texts[m.File]
+	at, n := 0, 0
+	for i := m.begin; i < m.end; i++ {
+		if strings.HasPrefix(text[i:], e.Old) {
+			at, n = i, n+1
+		}
+	}
+	switch {
+	case !found:
+		err = fmt.Errorf("%w: there is no marker %q", errStale, e.Marker)
+	case e.Old == "":
+		err = fmt.Errorf("%w: %s: empty Old", errStale, e.Marker)
+	case e.Old == e.New:
+		err = fmt.Errorf("%w: %s: Old equals New: %q", errStale, e.Marker, e.Old)
+	case n != 1:
+		err = fmt.Errorf("%w: the line below %s is %q, and %q begins %d times in it, want once", errStale, e.Marker, strings.TrimSpace(text[m.begin:m.end]), e.Old, n)
+	}
+	return m.File, change{at, at + len(e.Old), e.New}, err
+}
+
+// changed is the text from begin to end with the changes in it.
+func changed(text string, begin, end int, changes []change) string {
+	var b strings.Builder
+	slices.SortStableFunc(changes, func(c, d change) int { return c.begin - d.begin })
+	for _, c := range changes {
+		b.WriteString(text[begin:c.begin] + c.text)
+		begin = c.end
+	}
+	return b.String() + text[begin:end]
 }

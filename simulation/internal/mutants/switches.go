@@ -13,139 +13,128 @@ import (
 // switchVariable is the environment variable that names the mutant that is switched on.
 const switchVariable = "REDLOCKSIM_MUTANT"
 
-// function is a function of a source file: where its body is, and what it returns.
-type function struct {
-	begin, end int // of the body, without its braces
-	results    string
+// scripts are where Go has the text of a script of a folder: before this text in a file, in a variable text.
+var scripts = map[string]struct{ file, before string }{
+	"instance/scripts":   {"instance/script.go", "source.Write(text)"},
+	"fencing/redisguard": {"fencing/redisguard/script.go", "sum := sha1.Sum([]byte(text))"},
 }
 
-// functions returns the functions of a file in their order, and the name of its package.
-func functions(text string) (list []function, pkg string, err error) {
-	files := token.NewFileSet()
-	parsed, err := parser.ParseFile(files, "", text, parser.SkipObjectResolution)
-	if err != nil {
-		return nil, "", err
-	}
-	offset := func(at token.Pos) int { return files.Position(at).Offset }
-	for _, d := range parsed.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil {
-			found := function{begin: offset(f.Body.Lbrace) + 1, end: offset(f.Body.Rbrace)}
-			if f.Type.Results != nil {
-				found.results = text[offset(f.Type.Results.Pos()):offset(f.Type.Results.End())]
-			}
-			list = append(list, found)
-		}
-	}
-	return list, parsed.Name.Name, nil
+// switches is a copy of the source in which mutants can be switched on.
+type switches struct {
+	source  Source
+	files   map[string]*ast.File // of Go, by their paths
+	inserts map[string][]change  // by file: what is added to it
+	cases   map[string]string    // by folder: the cases of its switch of scripts
 }
 
-// outside returns a file's text without the bodies of its functions.
-func outside(text string, list []function) string {
-	var b strings.Builder
-	from := 0
-	for _, f := range list {
-		b.WriteString(text[from:f.begin])
-		from = f.end
-	}
-	return b.String() + text[from:]
-}
-
-// changedBodies returns the new bodies of the functions that a mutant changes in a file, by
-// the function's index. ok is false if it changes anything else.
-func changedBodies(original, mutated string) (bodies map[int]string, ok bool) {
-	before, _, err := functions(original)
-	if err != nil {
-		return nil, false
-	}
-	after, _, err := functions(mutated)
-	if err != nil || outside(original, before) != outside(mutated, after) {
-		return nil, false
-	}
-	bodies = map[int]string{}
-	for i, f := range after {
-		if body := mutated[f.begin:f.end]; body != original[before[i].begin:before[i].end] {
-			bodies[i] = body
-		}
-	}
-	return bodies, true
-}
-
-// together returns the texts of all files in which mutants can be switched on, and the mutants that
-// have to be built on their own.
-func (s Source) together(list []mutant) (texts map[string]string, apart []string, err error) {
-	files := map[string]*switched{}
+// switched returns the changed files of a copy of the source in which mutants can be switched on. The error Is
+// errStale.
+func (s Source) switched(list []mutant) (map[string]string, error) {
+	c := switches{s, map[string]*ast.File{}, map[string][]change{}, map[string]string{}}
 	for _, m := range list {
-		mutated, err := s.mutated(m)
-		if err != nil || !s.join(files, m.Name, mutated) {
-			apart = append(apart, m.Name)
-		}
-	}
-	texts = map[string]string{}
-	for file, f := range files {
-		if err := f.write(file, texts); err != nil {
-			return nil, nil, err
-		}
-	}
-	return texts, apart, nil
-}
-
-// join adds a mutant to the files, and reports whether it can be switched on.
-func (s Source) join(files map[string]*switched, name string, mutated map[string]string) bool {
-	changed := map[string]map[int]string{}
-	for file, text := range mutated {
-		if !strings.HasSuffix(file, ".go") {
-			return false
-		}
-		if files[file] == nil {
-			original, err := s.read(file)
+		files := map[string][]change{}
+		for _, e := range m.Edits {
+			file, change, err := s.find(e)
 			if err != nil {
-				return false
+				return nil, fmt.Errorf("%s: %w", m.Name, err)
 			}
-			files[file] = &switched{text: original, statements: map[int][]string{}}
+			files[file] = append(files[file], change)
 		}
-		bodies, ok := changedBodies(files[file].text, text)
-		if !ok {
-			return false
-		}
-		changed[file] = bodies
-	}
-	for file, bodies := range changed {
-		for i, body := range bodies {
-			files[file].add(i, name, body)
+		for file, changes := range files {
+			if err := c.add(m.Name, file, changes); err != nil {
+				return nil, fmt.Errorf("%s: %w", m.Name, err)
+			}
 		}
 	}
-	return true
-}
-
-// switched is a file of Go in which mutants can be switched on.
-type switched struct {
-	text string
-	// statements are those that run a mutant's body, by the function's index.
-	statements map[int][]string
-}
-
-// add adds a mutant's body of a function. It is a closure, so that its results and labels
-// have their own scope.
-func (s *switched) add(i int, name, body string) {
-	list, _, _ := functions(s.text) // changedBodies has parsed it
-	call := fmt.Sprintf("return func() %s {%s}()", list[i].results, body)
-	if list[i].results == "" {
-		call = fmt.Sprintf("func() {%s}(); return", body)
+	texts := map[string]string{}
+	for file, inserts := range c.inserts {
+		text := s.texts[file]
+		texts[file] = changed(text, 0, len(text), inserts)
+		folder := path.Dir(file)
+		texts[path.Join(folder, "redlock_mutant.go")] = fmt.Sprintf(switchFile, c.files[file].Name, switchVariable, c.cases[folder])
 	}
-	s.statements[i] = append(s.statements[i], fmt.Sprintf(" if mutantOn == %q { %s }\n", name, call))
+	return texts, nil
 }
 
-// write adds the file's text, and that of the file with the switch beside it.
-func (s *switched) write(file string, texts map[string]string) error {
-	list, pkg, err := functions(s.text)
-	if err != nil {
+// switchFile is the file with the switch of a package.
+const switchFile = `package %s
+
+import (
+	"os"
+	"strings"
+)
+
+var mutantOn = os.Getenv(%q)
+
+func mutantScript[T string | []byte](text T) T {
+	before, after := "", ""
+	switch mutantOn {
+%s	}
+	return T(strings.Replace(string(text), before, after, 1))
+}
+`
+
+// add adds what a mutant changes in a file.
+func (c *switches) add(mutant, file string, changes []change) error {
+	text := c.source.texts[file]
+	if path.Ext(file) == ".lua" {
+		return c.addScript(mutant, path.Dir(file), text, changed(text, 0, len(text), changes))
+	}
+	if err := c.parse(file); err != nil {
 		return err
 	}
-	text := s.text
-	for i, f := range slices.Backward(list) {
-		text = text[:f.begin] + strings.Join(s.statements[i], "") + text[f.begin:]
+	for _, d := range c.files[file].Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Body == nil {
+			continue
+		}
+		begin, end := int(f.Body.Lbrace), int(f.Body.Rbrace)-1 // positions count from 1
+		isIn := func(c change) bool { return begin <= c.begin && c.end <= end }
+		own := slices.DeleteFunc(slices.Clone(changes), func(c change) bool { return !isIn(c) })
+		if len(own) == 0 {
+			continue
+		}
+		changes = slices.DeleteFunc(changes, isIn)
+		// A closure, so that the results and labels of the other body have their own scope.
+		call := "func() {" + changed(text, begin, end, own) + "}(); return"
+		if r := f.Type.Results; r != nil {
+			call = fmt.Sprintf("return func() %s {%s}()", text[r.Pos()-1:r.End()-1], changed(text, begin, end, own))
+		}
+		c.insert(file, begin, fmt.Sprintf(" if mutantOn == %q { %s }\n", mutant, call))
 	}
-	texts[file] = text
-	texts[path.Join(path.Dir(file), "redlock_mutant.go")] = fmt.Sprintf("package %s\n\nimport \"os\"\n\nvar mutantOn = os.Getenv(%q)\n", pkg, switchVariable)
+	if len(changes) > 0 {
+		return fmt.Errorf("%w: it changes more of %s than the bodies of functions, so it can't be switched on", errStale, file)
+	}
 	return nil
+}
+
+// parse parses a file of Go, once.
+func (c *switches) parse(file string) error {
+	if c.files[file] != nil {
+		return nil
+	}
+	parsed, err := parser.ParseFile(token.NewFileSet(), "", c.source.texts[file], parser.SkipObjectResolution)
+	c.files[file] = parsed
+	return err
+}
+
+// addScript adds another text of a script.
+func (c *switches) addScript(mutant, folder, text, other string) error {
+	in, ok := scripts[folder]
+	at := strings.Index(c.source.texts[in.file], in.before)
+	if !ok || at < 0 {
+		return fmt.Errorf("%w: it isn't known where Go has the scripts of %s; add them to scripts in switches.go", errStale, folder)
+	}
+	if err := c.parse(in.file); err != nil {
+		return err
+	}
+	if pkg := path.Dir(in.file); c.cases[pkg] == "" {
+		c.insert(in.file, at, "text = mutantScript(text)\n")
+	}
+	c.cases[path.Dir(in.file)] += fmt.Sprintf("\tcase %q:\n\t\tbefore, after = %q, %q\n", mutant, text, other)
+	return nil
+}
+
+func (c *switches) insert(file string, at int, text string) {
+	c.inserts[file] = append(c.inserts[file], change{at, at, text})
 }

@@ -1,17 +1,13 @@
 package oracle
 
 import (
-	"cmp"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/record"
@@ -55,24 +51,21 @@ func TestScenarios(t *testing.T) {
 
 // The library plays every workload, and all other designs play those that work without a Coordinator.
 func TestRandomRuns(t *testing.T) {
-	registry := search.Registry{Workloads: search.Workloads(), Designs: designs.All()}
+	workloads, locks := search.Workloads(), designs.All()
 	found := tally{}
-	play := func(n uint64, workload, design string) {
-		w, err := registry.Workload(workload)
+	library, err := designs.ByName("default")
+	require.NoError(t, err)
+	play := func(n uint64, w search.Workload, d designs.Design) {
+		space := search.Space{Workload: w, Design: d}
+		r, err := space.Play(space.Setup(n))
 		require.NoError(t, err)
-		d, err := registry.Design(design)
-		require.NoError(t, err)
-		schedule := simulation.Draw(n, d.Configure(w.Base), fault.Kinds(), 6, cmp.Or(w.Span, 10*time.Second))
-		r, err := registry.Play(search.Setup{Workload: workload, Design: design, Seed: n, Schedule: schedule})
-		require.NoError(t, err)
-		found.compare(t, r.Log, "run %d of %s with %s", n, workload, design)
+		found.compare(t, r.Log, "run %d of %s with %s", n, w.Name, d.Name)
 	}
 	for n := range long.Number[uint64](1000, 70) {
-		play(n, registry.Workloads[n%uint64(len(registry.Workloads))].Name, "default")
+		play(n, workloads[n%uint64(len(workloads))], library)
 	}
 	for n := range long.Number[uint64](1000, 60) {
-		d := registry.Designs[n%uint64(len(registry.Designs))]
-		play(n, []string{"mixed", "crowd"}[n%2], d.Name)
+		play(n, workloads[n%2], locks[n%uint64(len(locks))])
 	}
 	assert.GreaterOrEqual(t, len(found), long.Number(len(promises()), 2), "the broken promises are %v", found)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Assumption is the number of an assumption of package quorum. 0 is none.
@@ -119,4 +120,29 @@ func within(schedule simulation.Schedule, cfg simulation.Config) simulation.Sche
 	return slices.DeleteFunc(covered, func(f fault.Fault) bool {
 		return breaks(f, covered, cfg) != 0
 	})
+}
+
+// unexcused are the kinds of violations that no fault excuses.
+var unexcused = []record.ViolationKind{record.LeftOver, record.Stuck, record.Panicked, record.Unsimulated, record.KeyLeft}
+
+// excuse is the broken assumption that a violation may be due to: the one that the check saw, or
+// else the first one that a fault before it had broken. 0: there is none.
+func excuse(cfg simulation.Config, result simulation.Result, v record.Violation) Assumption {
+	switch {
+	case v.Assumption != 0:
+		return Assumption(v.Assumption)
+	case slices.Contains(unexcused, v.Kind):
+		return 0
+	}
+	var struck simulation.Schedule
+	for e := range result.Log.All() {
+		// By the order of events: many of them can happen at one moment.
+		if e.Kind == record.Found && *e.Violation == v {
+			break
+		}
+		if e.Kind == record.Suffered && !slices.Contains(struck, *e.Fault) {
+			struck = append(struck, *e.Fault)
+		}
+	}
+	return broken(struck, cfg)
 }

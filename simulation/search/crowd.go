@@ -18,7 +18,7 @@ func crowdWorkload() Workload {
 			Quorum: quorum.Config{TTL: 10 * time.Second, MaxWait: 30 * time.Second},
 		},
 		Span: 6 * time.Second,
-		Work: func(simulation.Config) simulation.Workload { return crowd },
+		Work: crowd,
 	}
 }
 

@@ -7,20 +7,13 @@
 //   - crowd: hand-offs between the goroutines of a process.
 //   - relay: hand-offs between processes, and addresses that lead elsewhere.
 //
-// The tests have more workloads, for what is built on locks: elections, jobs that run once, and
-// read/write locks. And they have random worlds, whose faults come in storms.
+// The tests also have random worlds: several keys at once, and faults that come in storms.
 //
 // # Its parts
 //
-//   - A Setup is one run, as plain data: workload, design, seed and schedule.
-//   - A Space is a numbered set of Setups: seeds with random schedules. Search plays them
-//     in worker processes. Its report doesn't depend on the number of workers.
-//   - Shrink removes faults and time from a Setup's schedule as long as the same kind of
+//   - A Space is a workload with a design, and a schedule that is drawn for each seed. Search plays its
+//     runs, in worker processes if there are any. Its report doesn't depend on their number.
+//   - A Setup is one run of a Space, as plain data: seed and schedule.
+//   - Space.Shrink removes faults and time from the schedule of a finding as long as the same kind of
 //     violation remains.
-//
-// Workloads and designs have names in a Registry, because a function can't be sent to a
-// worker process. Register your own workload in the same way:
-//
-//	registry := search.Registry{Workloads: []search.Workload{{Name: "mine", Work: ...}}, Designs: ...}
-//	report, err := search.Search(ctx, registry, search.Space{Setup: ...}, search.Options{To: 10_000})
 package search

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
@@ -25,19 +26,13 @@ func Example() {
 		}
 		_ = c.Release(lease)
 	}
-	registry := search.Registry{
-		Workloads: []search.Workload{{Name: "transfer", Span: time.Second, Work: func(simulation.Config) simulation.Workload { return transfer }}},
-		Designs: []search.Design{
-			{Name: "lock", Apply: func(*simulation.Config) {}},
-			{Name: "lock and guard", Apply: func(c *simulation.Config) { c.Guard = simulation.GuardAdmits }},
-		},
-	}
-	for _, design := range []string{"lock", "lock and guard"} {
-		space := search.Space{
-			Setup:  search.Setup{Workload: "transfer", Design: design},
-			Faults: []fault.Kind{fault.Pause},
-		}
-		report, err := search.Search(context.Background(), registry, space, search.Options{To: 100})
+	workload := search.Workload{Work: transfer, Span: time.Second}
+	for _, design := range []designs.Design{
+		{Name: "lock", Apply: func(*simulation.Config) {}},
+		{Name: "lock and guard", Apply: func(c *simulation.Config) { c.Guard = simulation.GuardAdmits }},
+	} {
+		space := search.Space{Workload: workload, Design: design, Faults: []fault.Kind{fault.Pause}}
+		report, err := search.Search(context.Background(), space, search.Options{To: 100})
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -45,15 +40,16 @@ func Example() {
 		for _, f := range report.Kinds() {
 			if f.Kind == record.LostUpdate {
 				found = true
-				small, _, err := search.Shrink(context.Background(), registry, f.Setup, f.Kind)
+				small, _, err := space.Shrink(context.Background(), f)
 				if err != nil {
 					log.Fatal(err)
 				}
-				fmt.Printf("%s: %s by %d fault, a %s\n", design, f.Kind, len(small.Schedule), small.Schedule[0].Kind)
+				schedule := small.Setup.Schedule
+				fmt.Printf("%s: %s by %d fault, a %s\n", design.Name, f.Kind, len(schedule), schedule[0].Kind)
 			}
 		}
 		if !found {
-			fmt.Printf("%s: no lost update\n", design)
+			fmt.Printf("%s: no lost update\n", design.Name)
 		}
 	}
 	// Output:

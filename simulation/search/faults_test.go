@@ -31,10 +31,10 @@ var faultSeed = flag.Int("fault-seed", -1, "TestRandomFaults only prints the tra
 func TestRandomFaults(t *testing.T) {
 	if *faultSeed >= 0 {
 		w := drawWorld(uint64(*faultSeed))
-		r, err := w.play(t.Context(), w.schedule)
+		r, err := w.play(t.Context(), w.Schedule)
 		require.NoError(t, err)
 		found, _ := w.violations(r)
-		fmt.Printf("%s\n%s%v\n", text(w.schedule), r.Log, found)
+		fmt.Printf("%s\n%s%v\n", text(w.Schedule), r.Log, found)
 		return
 	}
 	seeds := long.Number[uint64](150, 64)
@@ -44,8 +44,8 @@ func TestRandomFaults(t *testing.T) {
 	reached := map[string]int{}
 	for seed := range seeds {
 		w := drawWorld(seed)
-		r, err := w.play(t.Context(), w.schedule)
-		require.NoError(t, err, "seed %d: %s", seed, text(w.schedule))
+		r, err := w.play(t.Context(), w.Schedule)
+		require.NoError(t, err, "seed %d: %s", seed, text(w.Schedule))
 		found, checked := w.violations(r)
 		if len(found) > 0 {
 			w.explain(t, found[0])
@@ -74,9 +74,9 @@ func TestRandomFaults(t *testing.T) {
 func TestRandomFaultsAreDeterministic(t *testing.T) {
 	for seed := range uint64(4) {
 		w := drawWorld(seed)
-		r, err := w.play(t.Context(), w.schedule)
+		r, err := w.play(t.Context(), w.Schedule)
 		require.NoError(t, err)
-		again, err := w.play(t.Context(), w.schedule)
+		again, err := w.play(t.Context(), w.Schedule)
 		require.NoError(t, err)
 		assert.Equal(t, r.Log.Digest(), again.Log.Digest(), "seed %d", seed)
 	}
@@ -161,9 +161,8 @@ const (
 
 // drawnWorld is a run that is drawn from a seed.
 type drawnWorld struct {
-	run
-	seed     uint64
-	schedule simulation.Schedule
+	cfg simulation.Config
+	Setup
 }
 
 func drawWorld(seed uint64) drawnWorld {
@@ -184,12 +183,12 @@ func drawWorld(seed uint64) drawnWorld {
 	if pick(8, 4) == 0 {
 		cfg.Quorum.Lab.Notifications = quorum.Off
 	}
-	w := drawnWorld{run{cfg, Workload{Work: func(simulation.Config) simulation.Workload { return lockInStorms }}}, seed, drawStorms(seed, cfg)}
+	w := drawnWorld{cfg, Setup{seed, drawStorms(seed, cfg)}}
 	if pick(9, 4) == 0 {
-		w.schedule = append(w.schedule, drawEvictions(seed, cfg)...)
+		w.Schedule = append(w.Schedule, drawEvictions(seed, cfg)...)
 	}
-	for i := range w.schedule {
-		w.schedule[i].At += w.schedule[i].At / storm * calm
+	for i := range w.Schedule {
+		w.Schedule[i].At += w.Schedule[i].At / storm * calm
 	}
 	return w
 }
@@ -245,14 +244,14 @@ func drawEvictions(seed uint64, cfg simulation.Config) simulation.Schedule {
 }
 
 func (w drawnWorld) play(ctx context.Context, schedule simulation.Schedule) (simulation.Result, error) {
-	return w.run.play(ctx, Setup{Seed: w.seed, Schedule: schedule})
+	return simulation.RunContext(ctx, w.Seed, w.cfg, schedule, lockInStorms)
 }
 
 // violations are those that no broken assumption excuses, in the order of time, and what was counted.
 func (w drawnWorld) violations(r simulation.Result) ([]record.Violation, map[string]int) {
 	found, counts := judged(w.cfg, r)
 	for _, v := range r.Log.Violations() {
-		if w.excuse(r, v) == 0 {
+		if excuse(w.cfg, r, v) == 0 {
 			found = append(found, v)
 		}
 	}
@@ -266,7 +265,7 @@ func (w drawnWorld) explain(t *testing.T, v record.Violation) {
 	ctx, cancel := context.WithTimeout(t.Context(), long.Number(time.Minute, 5*time.Second))
 	defer cancel()
 	last := v
-	smaller, runs := ShrinkSchedule(ctx, w.schedule, func(smaller simulation.Schedule) bool {
+	smaller, runs := ShrinkSchedule(ctx, w.Schedule, func(smaller simulation.Schedule) bool {
 		r, err := w.play(ctx, smaller)
 		if err != nil {
 			return false
@@ -281,7 +280,7 @@ func (w drawnWorld) explain(t *testing.T, v record.Violation) {
 	assert.Fail(t, "a guarantee is broken", `seed %d: %v
 Of its %d faults, after %d more runs, %d are left, which show: %v
 %s
-The trace with all of them: go test ./simulation/search -run TestRandomFaults$ -fault-seed %d`, w.seed, v, len(w.schedule), runs, len(smaller), last, text(smaller), w.seed)
+The trace with all of them: go test ./simulation/search -run TestRandomFaults$ -fault-seed %d`, w.Seed, v, len(w.Schedule), runs, len(smaller), last, text(smaller), w.Seed)
 }
 
 // text is a schedule with one fault on each line.

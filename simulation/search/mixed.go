@@ -18,22 +18,7 @@ func Mixed() Workload {
 			Quorum: quorum.Config{TTL: 4 * time.Second, MaxWait: 15 * time.Second},
 		},
 		Span: 12 * time.Second,
-		Work: inRounds(abouts, mixed),
-	}
-}
-
-// inRounds is the work of clients that play three rounds one after the other. It gets the number of
-// things that a client draws for each.
-func inRounds(of int, play func(*simulation.Client, draws)) func(simulation.Config) simulation.Workload {
-	return func(simulation.Config) simulation.Workload {
-		return func(c *simulation.Client) {
-			if !joins(c, uint64(of)*1000) {
-				return
-			}
-			for round := range 3 {
-				play(c, draws{c, round * of})
-			}
-		}
+		Work: mixed,
 	}
 }
 
@@ -66,10 +51,16 @@ const (
 	abouts
 )
 
-func mixed(c *simulation.Client, d draws) {
-	c.Sleep(d.ms(aboutStart, 400))
-	if lease := get(c, d.pick(aboutWaiting, 3)); lease != nil {
-		use(c, d, lease)
+func mixed(c *simulation.Client) {
+	if !joins(c, abouts*1000) {
+		return
+	}
+	for round := range 3 {
+		d := draws{c, round * abouts}
+		c.Sleep(d.ms(aboutStart, 400))
+		if lease := get(c, d.pick(aboutWaiting, 3)); lease != nil {
+			use(c, d, lease)
+		}
 	}
 }
 

@@ -5,14 +5,12 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // relayWorkload is a workload for hand-offs between processes. Two or three clients hand leases off
 // to each other by letters. The seed says which letters are late, lost, repeated or sent to
 // two receivers. The clients extend a lease before and after they hand it off and resume or
-// release a handle. If servers keep all data (fault.KeepAll),
-// the clients also trust them at their start.
+// release a handle.
 //
 // There are three servers, so that each vote counts.
 func relayWorkload() Workload {
@@ -23,14 +21,9 @@ func relayWorkload() Workload {
 			Quorum: quorum.Config{TTL: 4 * time.Second, MaxWait: 15 * time.Second, MaxTTL: 9 * time.Second},
 		},
 		Span: 12 * time.Second,
-		Work: func(cfg simulation.Config) simulation.Workload {
-			return relay{trusts: cfg.Persistence == fault.KeepAll}.play
-		},
+		Work: relay,
 	}
 }
-
-// relay is the workload of clients that trust the servers or don't.
-type relay struct{ trusts bool }
 
 const relayRounds = 3
 
@@ -52,14 +45,9 @@ const (
 	relayings
 )
 
-func (w relay) play(c *simulation.Client) {
+func relay(c *simulation.Client) {
 	if !joins(c, relayings*1000) {
 		return
-	}
-	if w.trusts && c.Coordinator != nil {
-		if err := c.Coordinator.Trust(c.Context()); err != nil {
-			c.Note("trust failed")
-		}
 	}
 	for round := range relayRounds {
 		d := draws{c, round * relayings}

@@ -2,110 +2,82 @@ package search
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"iter"
-	"slices"
 
 	"github.com/redquorum/redlock/simulation/internal/farm"
 )
 
-// Options says which part of a Space is searched, and how.
+// Options says which runs of a Space are searched, and how.
 type Options struct {
-	// From and To are the numbers of the first Setup and of that after the last.
+	// From and To are the first seed and that after the last.
 	From, To uint64
-	// Workers is the number of worker processes. 0: this process plays. The findings
-	// don't depend on it.
-	Workers int
-	// Worker runs a worker process by exec.CommandContext. The process must call Serve with a
-	// Registry like this one. Needed if there are workers.
-	Worker Worker
-	// Progress, if set, is called after each range that has been played. Calls don't
+	// Workers are worker processes, which call Serve with the same Space and the same From and To. Without them, this
+	// process plays. The findings don't depend on it.
+	Workers farm.Workers
+	// Progress, if set, is called after some runs with the number of them, and of those with violations. Calls don't
 	// overlap.
-	Progress func(Batch)
+	Progress func(runs, violating uint64)
 }
 
-// Worker runs a worker process until it ends, and kills it when ctx ends.
-type Worker = farm.Worker
-
-// Report is what a search found.
-type Report struct {
-	// Batch covers the Setups from Options.From on, without a gap, up to its To.
-	Batch
-	// Ended says that everything that was asked for was played.
-	Ended bool
-}
-
-// chunk is how many Setups a worker gets at a time. The findings don't depend on it. An
+// chunk is how many runs a worker plays at a time. The findings don't depend on it. An
 // interruption loses less than one chunk of each worker.
 const chunk = 32
 
-// setups is a range of Setups of a Space.
-type setups = farm.Job[struct{}]
-
-// Search plays the Setups of a Space. When ctx ends, it stops and reports the findings so
+// Search plays runs of a Space. When ctx ends, it stops and reports the findings so
 // far, without an error.
 //
-// Errors are ErrSetup, or that of a worker that couldn't be started or died.
-func Search(ctx context.Context, r Registry, space Space, o Options) (Report, error) {
-	c, err := r.open(space)
-	if err != nil {
-		return Report{}, err
+// Errors are ErrSpace, simulation.ErrConfig, or that of a worker that couldn't be started or died.
+func Search(ctx context.Context, s Space, o Options) (report Report, err error) {
+	if err := o.validate(s); err != nil {
+		return report, err
 	}
-	workers := farm.Workers{Number: o.Workers, Run: o.Worker}
-	if err := workers.Validate(); err != nil {
-		return Report{}, fmt.Errorf("%w: %w", ErrSetup, err)
-	}
-	if o.From > o.To {
-		return Report{}, fmt.Errorf("%w: from %d to %d: there is nothing between them", ErrSetup, o.From, o.To)
-	}
-	report := Report{Batch: Batch{From: o.From, To: o.From}}
-	plan := farm.Plan[struct{}, Batch]{Jobs: chunks(o.From, o.To), Run: c.play}
-	err = farm.Play(ctx, workers, greeting{c.space, o.From, o.To}, plan, func(job setups, batch Batch) {
-		report.merge(batch)
-		report.To = job.To
+	err = farm.Play(ctx, o.Workers, o.jobs(), o.play(s), func(_ uint64, next Report) {
+		report.add(next)
 		if o.Progress != nil {
-			progress := report.Batch
-			progress.Findings, progress.Counts = slices.Clone(progress.Findings), nil // these still change
-			o.Progress(progress)
+			o.Progress(report.Runs, report.Violating)
 		}
 	})
-	if errors.Is(err, farm.ErrPlayer) {
-		err = fmt.Errorf("%w: %w", ErrSetup, err)
+	if err != nil {
+		err = fmt.Errorf("seeds from %d: %w", o.From+report.Runs, err)
 	}
-	report.Ended = report.To == o.To && err == nil
+	report.Ended = report.Runs == o.To-o.From
 	return report, err
 }
 
-func chunks(from, to uint64) iter.Seq[setups] {
-	return func(yield func(setups) bool) {
-		for from < to {
-			next := from + min(chunk, to-from)
-			if !yield(setups{From: from, To: next}) {
-				return
-			}
-			from = next
-		}
-	}
-}
-
-// greeting tells a worker process what all play.
-type greeting struct {
-	Space    Space
-	From, To uint64
-}
-
-// Serve is a worker process: it plays what it reads from in, and writes to out. Nothing else may
+// Serve is a worker process: it plays its share of the runs, and writes the results to out. Nothing else may
 // write to out.
 //
-// The error is that of in or out, or of a Setup, which the other end gets as well.
-func Serve(r Registry, in io.Reader, out io.Writer) error {
-	return farm.Serve(in, out, func(g greeting) (farm.Plan[struct{}, Batch], error) {
-		c, err := r.open(g.Space)
-		if err != nil {
-			return farm.Plan[struct{}, Batch]{}, err
+// Errors are ErrSpace, simulation.ErrConfig, or that of out.
+func Serve(s Space, o Options, share string, out io.Writer) error {
+	if err := o.validate(s); err != nil {
+		return err
+	}
+	return farm.Serve(share, out, o.jobs(), o.play(s))
+}
+
+func (o Options) validate(s Space) error {
+	if o.From > o.To {
+		return fmt.Errorf("%w: from %d to %d: there is nothing between them", ErrSpace, o.From, o.To)
+	}
+	return s.validate()
+}
+
+// jobs is the number of chunks.
+func (o Options) jobs() uint64 { return (o.To - o.From + chunk - 1) / chunk }
+
+// play plays one chunk.
+func (o Options) play(s Space) func(job uint64) (Report, error) {
+	return func(job uint64) (all Report, err error) {
+		from := o.From + job*chunk
+		for seed := from; seed < min(o.To, from+chunk); seed++ {
+			setup := s.Setup(seed)
+			result, err := s.Play(setup)
+			if err != nil {
+				return all, err
+			}
+			all.run(s, setup, result)
 		}
-		return farm.Plan[struct{}, Batch]{Jobs: chunks(g.From, g.To), Run: c.play}, nil
-	})
+		return all, nil
+	}
 }

@@ -12,30 +12,56 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// Shrink makes a Setup's schedule smaller, as ShrinkSchedule does, while the run still shows a
-// violation of the same kind, with the same broken assumption if there is one. It returns the
-// number of runs that this took, too.
+// Shrink makes the schedule of a finding smaller, as ShrinkSchedule does, while the run still shows a
+// violation of the same kind, with the same broken assumption if there is one. It returns the finding of the
+// smaller run, and the number of runs that this took.
 //
-// Errors are ErrSetup, also for a Setup that shows no such violation.
-func Shrink(ctx context.Context, r Registry, s Setup, kind record.ViolationKind) (Setup, int, error) {
-	result, err := r.playContext(ctx, s)
-	switch {
-	case ctx.Err() != nil:
-		return s, 0, nil
-	case err != nil:
-		return s, 0, err
-	case !slices.Contains(result.Kinds(), kind):
-		return s, 0, fmt.Errorf("%w: it doesn't show %q, only %v", ErrSetup, kind, result.Kinds())
+// The error is simulation.ErrConfig, or says that the run shows no such violation.
+func (s Space) Shrink(ctx context.Context, f Finding) (Finding, int, error) {
+	result, err := s.Play(f.Setup)
+	if err != nil {
+		return f, 0, err
 	}
-	saw := observed(result, kind)
-	schedule, runs := ShrinkSchedule(ctx, s.Schedule, func(smaller simulation.Schedule) bool {
-		s := s
-		s.Schedule = smaller
-		result, err := r.playContext(ctx, s)
-		return err == nil && slices.Contains(result.Kinds(), kind) && observed(result, kind) == saw
+	small, shows := s.least(f.Setup, f.Kind, result)
+	if !shows {
+		return f, 0, fmt.Errorf("search: the run doesn't show %q, only %v", f.Kind, result.Kinds())
+	}
+	saw := observed(result, f.Kind)
+	_, runs := ShrinkSchedule(ctx, f.Setup.Schedule, func(smaller simulation.Schedule) bool {
+		setup := Setup{f.Setup.Seed, smaller}
+		result, err := s.playContext(ctx, setup)
+		if err != nil || observed(result, f.Kind) != saw {
+			return false
+		}
+		found, shows := s.least(setup, f.Kind, result)
+		if shows {
+			small = found
+		}
+		return shows
 	})
-	s.Schedule = schedule
-	return s, runs, nil
+	return small, runs, nil
+}
+
+// least is the finding of a kind in a run: the one that nothing excuses, or else that with the lowest assumption.
+func (s Space) least(setup Setup, kind record.ViolationKind, result simulation.Result) (least Finding, shows bool) {
+	for _, f := range s.findings(setup, result) {
+		if f.Kind == kind && (!shows || f.Assumption < least.Assumption) {
+			least, shows = f, true
+		}
+	}
+	return least, shows
+}
+
+// observed is the number of the assumption that the checks saw broken in all violations of a
+// kind, which the run has. 0: in one of them they saw none.
+func observed(r simulation.Result, kind record.ViolationKind) int {
+	least := len(assumptions)
+	for _, v := range r.Log.Violations() {
+		if v.Kind == kind {
+			least = min(least, v.Assumption)
+		}
+	}
+	return least
 }
 
 // ShrinkSchedule makes a schedule smaller while shows reports true for it: fewer faults, shorter

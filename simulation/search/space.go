@@ -2,67 +2,65 @@ package search
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
 )
 
-// Space is a numbered set of Setups, as plain data: Setup number i has the seed i, and a
-// schedule that is drawn from it.
+// ErrSpace is wrapped by the error for a Space or Options that can't be played.
+var ErrSpace = errors.New("search: bad space")
+
+// Space is a numbered set of runs: each seed has a schedule that is drawn from it.
 type Space struct {
-	// Setup is what they have in common. Its Schedule is part of every schedule. Its Seed
-	// doesn't matter.
-	Setup
+	Workload Workload
+	// Design is how the clients lock. Only its Name and Apply are needed here.
+	Design designs.Design
 	// Faults restricts the kinds of faults. Default: all.
-	Faults []fault.Kind `json:"faults,omitempty"`
+	Faults []fault.Kind
 	// Within restricts the faults to those that the assumptions of package quorum cover, and
 	// the findings to violations in which the checks see no broken assumption. Every finding
 	// is a bug then.
-	Within bool `json:"within,omitempty"`
+	Within bool
 	// Most is the largest number of faults in a schedule, 1 to 1000. Default 6.
-	Most int `json:"most,omitempty"`
+	Most int
 }
 
-// cases is a Space with its names looked up.
-type cases struct {
-	space Space
-	run   run
-	span  time.Duration // within which the faults begin
+// Setup is one run of a Space, as plain data: it gives the same trace each time, as long as the code under
+// test is the same.
+type Setup struct {
+	Seed     uint64              `json:"seed"`
+	Schedule simulation.Schedule `json:"schedule"`
 }
 
-// open looks up what the Space names.
-func (r Registry) open(s Space) (*cases, error) {
-	p, err := r.prepare(s.Setup)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.validate(s.Setup); err != nil {
-		return nil, err
-	}
-	s.Most = cmp.Or(s.Most, 6)
-	if err := s.validate(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSetup, err)
-	}
-	return &cases{space: s, run: p, span: cmp.Or(p.workload.Span, 10*time.Second)}, nil
+// Play plays a run, whether or not the Space would draw it.
+//
+// All errors are simulation.ErrConfig.
+func (s Space) Play(setup Setup) (simulation.Result, error) {
+	return s.playContext(context.Background(), setup)
 }
 
-func (s Space) validate() error {
-	switch {
-	case s.Within && len(s.kinds()) == 0:
-		return fmt.Errorf("the assumptions cover none of the faults %v, so that there is nothing to draw within them", s.Faults)
-	case s.Most < 1 || s.Most > 1000:
-		return fmt.Errorf("at most %d faults, want 1 to 1000", s.Most)
-	}
-	for _, k := range s.Faults {
-		if !slices.Contains(fault.Kinds(), k) {
-			return fmt.Errorf("there is no fault %q; there are %v", k, fault.Kinds())
-		}
-	}
-	return nil
+// playContext is Play until ctx ends. The error then Is also that of ctx.
+func (s Space) playContext(ctx context.Context, setup Setup) (simulation.Result, error) {
+	return simulation.RunContext(ctx, setup.Seed, s.config(), setup.Schedule, s.Workload.Work)
 }
+
+// Setup is the run of a seed.
+func (s Space) Setup(seed uint64) Setup {
+	cfg := s.config()
+	schedule := simulation.Draw(seed, cfg, s.kinds(), cmp.Or(s.Most, 6), cmp.Or(s.Workload.Span, 10*time.Second))
+	if s.Within {
+		schedule = within(schedule, cfg)
+	}
+	return Setup{seed, schedule}
+}
+
+func (s Space) config() simulation.Config { return s.Design.Configure(s.Workload.Base) }
 
 // kinds are the kinds of faults that are drawn.
 func (s Space) kinds() []fault.Kind {
@@ -76,14 +74,17 @@ func (s Space) kinds() []fault.Kind {
 	return kinds
 }
 
-// at is the Setup of a seed.
-func (c *cases) at(seed uint64) Setup {
-	s := c.space.Setup
-	s.Seed = seed
-	drawn := simulation.Draw(seed, c.run.cfg, c.space.kinds(), c.space.Most, c.span)
-	if c.space.Within {
-		drawn = within(drawn, c.run.cfg)
+func (s Space) validate() error {
+	switch {
+	case s.Within && len(s.kinds()) == 0:
+		return fmt.Errorf("%w: the assumptions cover none of the faults %v, so that there is nothing to draw within them", ErrSpace, s.Faults)
+	case s.Most < 0 || s.Most > 1000:
+		return fmt.Errorf("%w: at most %d faults, want 1 to 1000", ErrSpace, s.Most)
 	}
-	s.Schedule = slices.Concat(c.space.Schedule, drawn)
-	return s
+	for _, k := range s.Faults {
+		if !slices.Contains(fault.Kinds(), k) {
+			return fmt.Errorf("%w: there is no fault %q; there are %v", ErrSpace, k, fault.Kinds())
+		}
+	}
+	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/testbed"
 )
 
@@ -52,18 +51,15 @@ func does(t *testing.T, code int, args ...string) string {
 	return string(out)
 }
 
-// The row and the page, the same with any number of worker processes.
+// The row and the page.
 func TestTable(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.html")
-	table := does(t, 0, "-seeds", "1", "-workers", "1", "-html", page)
+	table := does(t, 0, "-seeds", "1", "-html", page)
 	assert.Contains(t, table, "pause: mine 100%, setpx-cad ")
 	assert.Contains(t, table, "token-admit")
 	content, err := os.ReadFile(page)
 	require.NoError(t, err)
 	assert.Contains(t, string(content), "go run . matrix -designs mine,setpx-cad,redlock,default,token-admit")
-	if long.Asked() {
-		assert.Equal(t, table, does(t, 0, "-seeds", "1", "-workers", "2", "-html", page))
-	}
 }
 
 func TestRun(t *testing.T) {
@@ -82,7 +78,7 @@ func TestRun(t *testing.T) {
 
 // Findings are shrunk, and can be played again.
 func TestExplore(t *testing.T) {
-	told := does(t, 1, "explore", "-seeds", "120", "-faults", "duplicate", "-workers", "2")
+	told := does(t, 1, "explore", "-seeds", "120", "-faults", "duplicate")
 	assert.Contains(t, told, "lost update: ")
 	assert.Regexp(t, `shrunk from \d faults? to 1 fault`, told)
 	found := regexp.MustCompile(`(?s)lost update: .*?go run \. run mixed -design mine -seed (\d+) -schedule '(.*?)'`).FindStringSubmatch(told)

@@ -25,15 +25,18 @@ func searched(words []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	registry := search.Registry{Workloads: search.Workloads(), Designs: designs.All()}
 	var rows [][]string
 	for _, word := range words[1:] {
 		design, faults, _ := strings.Cut(word, "/")
-		space := search.Space{Setup: search.Setup{Workload: "mixed", Design: design}, Most: 16}
+		d, err := designs.ByName(design)
+		if err != nil {
+			return "", err
+		}
+		space := search.Space{Workload: search.Mixed(), Design: d, Most: 16}
 		for _, kind := range strings.Split(faults, "+") {
 			space.Faults = append(space.Faults, fault.Kind(kind))
 		}
-		report, err := search.Search(context.Background(), registry, space, search.Options{To: runs})
+		report, err := search.Search(context.Background(), space, search.Options{To: runs})
 		if err != nil {
 			return "", err
 		}

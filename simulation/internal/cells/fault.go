@@ -205,8 +205,8 @@ func (f Fault) Base() simulation.Config {
 }
 
 // Work gives what the clients of a run do.
-func (f Fault) Work(cfg simulation.Config) simulation.Workload {
-	return search.Mixed().Work(cfg)
+func (f Fault) Work(simulation.Config) simulation.Workload {
+	return search.Mixed().Work
 }
 
 // PlaySchedule plays one run of the same clients with another schedule.

@@ -6,8 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"runtime"
-	"slices"
+	"os"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/wrap"
@@ -24,24 +23,21 @@ import (
 // exploration is a search and its output.
 type exploration struct {
 	space    search.Space
-	registry search.Registry
 	stdout   io.Writer
 	progress *progress
 }
 
 func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	x := exploration{registry: registry(), stdout: stdout, progress: newProgress(stderr)}
-	var faults string
+	x := exploration{stdout: stdout, progress: newProgress(stderr)}
+	var design, workload, faults string
 	var seeds uint64
-	var workers int
 	flags := flag.NewFlagSet("explore", flag.ContinueOnError)
-	flags.StringVar(&x.space.Design, "design", "default", "the `name` of the lock design, see list")
-	flags.StringVar(&x.space.Workload, "workload", "mixed", "the clients' workload: mixed, crowd, relay")
+	flags.StringVar(&design, "design", "default", "the `name` of the lock design, see list")
+	flags.StringVar(&workload, "workload", "mixed", "the clients' workload: mixed, crowd, relay")
 	flags.StringVar(&faults, "faults", "", "`kinds` of faults to try, separated by commas (default: all)")
 	flags.IntVar(&x.space.Most, "most", 6, "the largest number of faults in a run, 1 to 1000")
 	flags.BoolVar(&x.space.Within, "within", false, "only faults that the library's assumptions cover: every finding is a bug")
 	flags.Uint64Var(&seeds, "seeds", 2000, "the number of seeds")
-	flags.IntVar(&workers, "workers", runtime.NumCPU(), "the number of worker processes; the result does not depend on it")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
@@ -51,27 +47,30 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	case seeds < 1 || seeds > 1e9:
 		return usageError{fmt.Errorf("-seeds is %d, want 1 to 1000000000", seeds)}
 	}
-	if err := within("-workers", workers, 1, 1024); err != nil {
-		return err
+	var unknown, none error
+	x.space.Workload, unknown = search.ByName(workload)
+	x.space.Design, none = designs.ByName(design)
+	if err := errors.Join(unknown, none); err != nil {
+		return usageError{err}
 	}
 	for _, name := range commas(faults) {
 		x.space.Faults = append(x.space.Faults, fault.Kind(name))
 	}
-	report, err := x.search(ctx, search.Options{To: seeds, Workers: workers, Worker: startWorker(searchWorker)})
+	options := search.Options{To: seeds, Workers: workers("explore", args), Progress: func(runs, violating uint64) {
+		x.progress.runs(runs, seeds, fmt.Sprintf(", %d with violations", violating))
+	}}
+	if share := os.Getenv(shareVariable); share != "" {
+		return search.Serve(x.space, options, share, stdout)
+	}
+	report, err := search.Search(ctx, x.space, options)
+	x.progress.clear()
+	if errors.Is(err, search.ErrSpace) {
+		return usageError{err}
+	}
 	if err != nil {
 		return err
 	}
 	return x.print(ctx, seeds, report)
-}
-
-func (x *exploration) search(ctx context.Context, o search.Options) (search.Report, error) {
-	o.Progress = func(b search.Batch) { x.progress.runs(b.Runs, o.To, fmt.Sprintf(", %d with violations", b.Violating)) }
-	defer x.progress.clear()
-	report, err := search.Search(ctx, x.registry, x.space, o)
-	if errors.Is(err, search.ErrSetup) {
-		return report, usageError{err}
-	}
-	return report, err
 }
 
 // print writes the report, with a command for each kind of violation that plays it again.
@@ -83,7 +82,7 @@ func (x *exploration) print(ctx context.Context, seeds uint64, report search.Rep
 	if !report.Ended {
 		what += fmt.Sprintf(", INTERRUPTED after %d of %d", report.Runs, seeds)
 	}
-	fmt.Fprintf(x.stdout, "%s with %s%s: %d runs\n", x.space.Workload, x.space.Design, what, report.Runs)
+	fmt.Fprintf(x.stdout, "%s with %s%s: %d runs\n", x.space.Workload.Name, x.space.Design.Name, what, report.Runs)
 	if len(report.Findings) == 0 {
 		fmt.Fprintf(x.stdout, "no violation\n")
 	} else {
@@ -115,27 +114,18 @@ func (x *exploration) print(ctx context.Context, seeds uint64, report search.Rep
 // printFinding prints a kind of violation and the assumption that it breaks.
 func (x *exploration) printFinding(ctx context.Context, f search.Finding, runs uint64) (search.Assumption, error) {
 	ctx = context.WithoutCancel(ctx) // milliseconds, also after Ctrl-C
-	small, tries, err := search.Shrink(ctx, x.registry, f.Setup, f.Kind)
+	small, tries, err := x.space.Shrink(ctx, f)
 	if err != nil {
 		return 0, err
 	}
-	result, err := x.registry.Play(small)
+	schedule := append(simulation.Schedule{}, small.Setup.Schedule...) // a list, not null
+	again, err := play.Setup{Base: x.space.Workload.Name, Design: x.space.Design.Name, Seed: small.Setup.Seed, Schedule: schedule}.Arguments()
 	if err != nil {
 		return 0, err
 	}
-	found, err := x.registry.Findings(small.Seed, small, result)
-	if err != nil {
-		return 0, err
-	}
-	// The finding that nothing excuses is the first of its kind.
-	assumption := found[slices.IndexFunc(found, func(g search.Finding) bool { return g.Kind == f.Kind })].Assumption
-	again, err := play.Setup{Base: small.Workload, Design: small.Design, Seed: small.Seed, Schedule: append(simulation.Schedule{}, small.Schedule...)}.Arguments()
-	if err != nil {
-		return 0, err
-	}
-	fmt.Fprintf(x.stdout, "\n%s: %s (%s), first with seed %d\n  %s\n  %s\n", f.Kind, wrap.Count(int(f.Runs), "run"), share(f.Runs, runs), f.Setup.Seed, f.Text, x.broken(assumption))
-	fmt.Fprintf(x.stdout, "  shrunk from %s to %s, in %d runs:\n  %s %s\n", wrap.Count(len(f.Setup.Schedule), "fault"), wrap.Count(len(small.Schedule), "fault"), tries, start, again)
-	return assumption, nil
+	fmt.Fprintf(x.stdout, "\n%s: %s (%s), first with seed %d\n  %s\n  %s\n", f.Kind, wrap.Count(int(f.Runs), "run"), share(f.Runs, runs), f.Setup.Seed, f.Text, x.broken(small.Assumption))
+	fmt.Fprintf(x.stdout, "  shrunk from %s to %s, in %d runs:\n  %s %s\n", wrap.Count(len(f.Setup.Schedule), "fault"), wrap.Count(len(schedule), "fault"), tries, start, again)
+	return small.Assumption, nil
 }
 
 // broken returns what a finding breaks. Only the unmodified library makes promises.
@@ -146,7 +136,7 @@ func (x *exploration) broken(a search.Assumption) string {
 	case x.promises():
 		return "breaks no assumption: THIS IS A BUG"
 	}
-	return fmt.Sprintf("breaks no assumption: %s does not keep the library's promises", x.space.Design)
+	return fmt.Sprintf("breaks no assumption: %s does not keep the library's promises", x.space.Design.Name)
 }
 
 // sum summarizes the findings.
@@ -162,17 +152,14 @@ func (x *exploration) sum(findings []search.Finding, bugs int) error {
 	case x.promises():
 		words += fmt.Sprintf(": %s of the library", wrap.Count(bugs, "BUG"))
 	default:
-		words += fmt.Sprintf(", %d of %d without a broken assumption: %s does not keep the library's promises", bugs, len(findings), x.space.Design)
+		words += fmt.Sprintf(", %d of %d without a broken assumption: %s does not keep the library's promises", bugs, len(findings), x.space.Design.Name)
 	}
 	return errors.New(words)
 }
 
 // promises reports whether the design is the unmodified library.
 func (x *exploration) promises() bool {
-	d, err := x.registry.Design(x.space.Design)
-	if err != nil {
-		return false
-	}
+	d := x.space.Design
 	cfg := d.Configure(simulation.Config{})
 	return d.Group == designs.Redlock && cfg.Locker == nil &&
 		cfg.Quorum.Lab.RestartQuarantine == quorum.On && cfg.Quorum.Lab.ClockMonitor == quorum.On && cfg.Quorum.Lab.Fencing == quorum.On

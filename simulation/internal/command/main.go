@@ -52,7 +52,6 @@ var commands = []command{
 	{"explore", "many random schedules of faults: what breaks a design, with the smallest schedule", runExplore},
 	{"mutants", "one mistake at a time in the library: which check notices?", runMutants},
 	{"version", "print the version", runVersion},
-	{"worker", "worker process of explore and matrix; not for people", runWorker},
 }
 
 // Main runs the command with its flags, and exits. started is the command line that starts the

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "redlocksim" { // see onPath
 		Main("", os.Args[1:])
 	}
-	if len(os.Args) == 3 && os.Args[1] == "worker" || len(os.Args) > 1 && os.Args[1] == "driver" {
+	if os.Getenv(shareVariable) != "" || len(os.Args) > 1 && os.Args[1] == "driver" {
 		os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	goleak.VerifyTestMain(m)
@@ -47,7 +47,6 @@ func TestWrongUsage(t *testing.T) {
 	for _, test := range [][2]string{
 		{"sing", `there is no command "sing"`},
 		{"-loud", "-loud"},
-		{"-workers 0", "-workers is 0"},
 		{"-seeds 1 now", "unexpected argument"},
 		{"matrix -loud", "-loud"},
 		{"matrix now", `unexpected argument "now"`},
@@ -82,16 +81,12 @@ func TestWrongUsage(t *testing.T) {
 		{"explore -seeds x", "invalid value"},
 		{"explore -seeds 0", "-seeds is 0"},
 		{"explore -faults rain", `no fault "rain"`},
-		{"explore -design paper", `no design "paper"`},
+		{"explore -design paper", "designs: unknown"},
 		{"explore -workload S99", `no workload "S99"`},
-		{"explore -workers 0", "-workers is 0"},
 		{"explore -most 0", "-most is 0, want 1 to 1000"},
 		{"explore -most 0x10000", "at most 65536 faults"},
 		{"explore -within -faults evict", "cover none of the faults [evict]"},
 		{"explore now", "unexpected argument"},
-		{"worker -x", "flag provided but not defined"},
-		{"worker search now", "unexpected argument"},
-		{"worker now", `no workers for "now"`},
 		{"servers -n 0", "-n is 0, want 1 to 9"},
 		{"servers -n 10", "-n is 10, want 1 to 9"},
 		{"servers now", `unexpected argument "now"`},
@@ -109,7 +104,7 @@ func TestWrongUsage(t *testing.T) {
 		assert.Empty(t, out, test[0])
 		assert.Contains(t, errs, test[1], test[0])
 	}
-	for _, name := range []string{"matrix", "run", "list", "worker"} {
+	for _, name := range []string{"matrix", "run", "list"} {
 		_, errs := does(t, exitOK, name, "-h")
 		assert.Contains(t, strings.ToLower(errs), "usage")
 	}

@@ -6,7 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"runtime"
+	"os"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/wrap"
@@ -20,11 +20,11 @@ import (
 
 // matrixFlags are the common flags of matrix and of the program without a command.
 type matrixFlags struct {
-	plan    matrix.Plan
-	workers int
-	html    string
+	plan matrix.Plan
+	html string
 
-	again string // the command line that repeats it
+	command string // the command and its arguments, which repeat it
+	args    []string
 }
 
 // open checks the flags before the runs begin.
@@ -32,16 +32,12 @@ func (f *matrixFlags) open() error {
 	if f.plan.Seeds < 1 {
 		return usageError{errors.New("-seeds is 0, want 1 or more")}
 	}
-	if err := within("-workers", f.workers, 1, 1024); err != nil {
-		return err
-	}
 	return creatable("-html", f.html)
 }
 
 func (f *matrixFlags) register(flags *flag.FlagSet, html string) {
 	f.plan = matrix.DefaultPlan()
 	flags.Uint64Var(&f.plan.Seeds, "seeds", f.plan.Seeds, "the number of seeds for each cell; 100 take a minute or two")
-	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "the number of worker processes; the result does not depend on it")
 	flags.StringVar(&f.html, "html", html, "the `file` for the report as a page, \"\" for none")
 }
 
@@ -54,8 +50,8 @@ func runSummary(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
-	f.again = repeat("", args...)
-	return f.run(ctx, stderr, func(r matrix.Result) error { return f.firstScreen(ctx, stdout, r) })
+	f.args = args
+	return f.run(ctx, stdout, stderr, func(r matrix.Result) error { return f.firstScreen(ctx, stdout, r) })
 }
 
 // nextCommands are the suggested commands after the first screen.
@@ -103,8 +99,8 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if columns != "" {
 		f.plan.Faults = commas(columns)
 	}
-	f.again = repeat("matrix", args...)
-	return f.run(ctx, stderr, func(r matrix.Result) error {
+	f.command, f.args = "matrix", args
+	return f.run(ctx, stdout, stderr, func(r matrix.Result) error {
 		return f.print(ctx, stdout, r, func(w io.Writer) error {
 			err := r.Matrix().Text(w)
 			if never := r.NeverReached(); len(never) > 0 {
@@ -116,7 +112,10 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 }
 
 // run plays the plan and shows the result, or what there is of it.
-func (f *matrixFlags) run(ctx context.Context, stderr io.Writer, show func(matrix.Result) error) error {
+func (f *matrixFlags) run(ctx context.Context, stdout, stderr io.Writer, show func(matrix.Result) error) error {
+	if share := os.Getenv(shareVariable); share != "" {
+		return matrix.Serve(f.plan, share, stdout)
+	}
 	if err := f.open(); err != nil {
 		return err
 	}
@@ -133,7 +132,7 @@ func (f *matrixFlags) play(ctx context.Context, stderr io.Writer) (matrix.Result
 	p := newProgress(stderr)
 	defer p.clear()
 	r, err := matrix.Play(ctx, f.plan, matrix.Pool{
-		Workers: f.workers, Worker: startWorker(matrixWorker),
+		Workers:  workers(f.command, f.args),
 		Progress: func(runs, of int) { p.runs(uint64(runs), uint64(of), "") },
 	})
 	if errors.Is(err, cells.ErrUnknown) || errors.Is(err, designs.ErrUnknown) || errors.Is(err, matrix.ErrPlan) {
@@ -202,7 +201,7 @@ func (f *matrixFlags) writePage(r matrix.Result) error {
 func (f *matrixFlags) report(r matrix.Result) report.Report {
 	page := report.Report{
 		Title: "What breaks a lock on Redis", Version: quorum.Version(),
-		Command: f.again, Seeds: fmt.Sprintf("0:%d", f.plan.Seeds), Runs: r.Runs,
+		Command: repeat(f.command, f.args...), Seeds: fmt.Sprintf("0:%d", f.plan.Seeds), Runs: r.Runs,
 		Notes: []string{
 			"Every run plays the real protocol against simulated servers, clocks and links, in virtual time. The same seed gives the same run on any machine.",
 			"Designs whose resource checks tokens (" + strings.Join(fenced(), ", ") + ") are judged by harm to the data, not by what clients believe. All others also fail if two clients believe that they hold the lock.",

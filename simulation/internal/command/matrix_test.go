@@ -2,13 +2,13 @@ package command
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"html"
 	"os"
-	"os/signal"
+	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -61,37 +61,44 @@ func TestTimeRemaining(t *testing.T) {
 	}
 }
 
+// The page has the command that makes it again, and the text has seeds that can be played.
 func TestMatrixOfTwoDesigns(t *testing.T) {
-	seeds := 20
-	with := func(more ...string) []string {
-		return append([]string{"matrix", "-designs", "redlock,token-admit", "-faults", "restart-empty, cut", "-seeds", strconv.Itoa(seeds)}, more...)
-	}
-	text, _ := does(t, exitOK, with()...)
+	page := filepath.Join(t.TempDir(), "page.html")
+	text, _ := does(t, exitOK, "matrix", "-designs", "redlock,token-admit", "-faults", "restart-empty, cut", "-seeds", "20", "-html", page)
 	assert.Regexp(t, `(?m)^restart-empty: redlock [\d.]+%, token-admit none$`, text)
 	assert.Regexp(t, `(?m)^cut: redlock none, token-admit none$`, text)
 	assert.Regexp(t, `redlock / restart-empty: [\d.]+ % \([\d.]+ to [\d.]+ %\)`, text)
-
-	again, _ := does(t, exitOK, with("-workers", "1")...)
-	assert.Equal(t, text, again)
 	seed := regexp.MustCompile(`redlock / restart-empty: .*two\s+holders\s+\d+\s+\(seed\s+(\d+)\)`).FindStringSubmatch(strings.ReplaceAll(text, "\n    ", " "))
 	require.NotNil(t, seed)
 	story, _ := does(t, exitOK, "run", "restart-empty", "-design", "redlock", "-seed", seed[1])
 	assert.Contains(t, story, "TWO HOLDERS")
+
+	written, err := os.ReadFile(page)
+	require.NoError(t, err)
+	command := start + " matrix -designs redlock,token-admit -faults 'restart-empty, cut' -seeds 20 -html " + page
+	assert.Contains(t, html.UnescapeString(string(written)), command)
+	again, _ := does(t, exitOK, words(t, command)...)
+	assert.Equal(t, text, again)
+	assert.Equal(t, start+` live -only 'it'\''s S1'`, repeat("live", "-only", "it's S1"))
 }
 
 // Ctrl-C: the results so far are shown, and that they are incomplete.
 func TestMatrixIsInterrupted(t *testing.T) {
-	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt)
-	defer stop()
-	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGINT))
-	<-ctx.Done()
-	var out, errs bytes.Buffer
-	require.Equal(t, exitFail, Run(ctx, []string{"matrix", "-designs", "redlock", "-faults", "slow"}, &out, &errs))
-	assert.Contains(t, out.String(), "INTERRUPTED after 0 of 50 runs")
-	assert.Contains(t, errs.String(), "interrupted: this is what had been played")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range [][]string{{"-html", ""}, {"matrix"}} {
+		code, out, errs := said(ctx, args...)
+		require.Equal(t, exitFail, code, "%q", args)
+		assert.Regexp(t, `^INTERRUPTED after 0 of \d\d\d+ runs\. Only\s+these are counted\.`, out, "%q", args)
+		assert.Contains(t, errs, "interrupted: this is what had been played")
+	}
+	r := (&matrixFlags{plan: matrix.Plan{Seeds: 50}}).report(matrix.Result{Runs: 3, Planned: 70})
+	assert.Equal(t, "INTERRUPTED after 3 of 70 runs. Only these are counted.", r.Notes[0])
+	assert.Contains(t, r.Title, "as far as it was played")
+	assert.Equal(t, "of 0:50", r.Seeds)
 }
 
-// An unexpected verdict makes the matrix fail, and so does an interruption.
+// An unexpected result makes the matrix fail.
 func TestWhatMakesTheMatrixFail(t *testing.T) {
 	wrong := []error{errors.New("S4 with redlock: found none"), errors.New("default under cut")}
 	var out bytes.Buffer
@@ -99,33 +106,4 @@ func TestWhatMakesTheMatrixFail(t *testing.T) {
 	assert.Equal(t, "\nNot as expected:\n  S4 with redlock: found none\n  default under cut\n", out.String())
 	require.EqualError(t, verdict(t.Context(), wrong), "2 cells not as expected")
 	require.NoError(t, verdict(t.Context(), nil))
-	out.Reset()
-	printUnexpected(&out, nil)
-	assert.Empty(t, out.String())
-}
-
-func TestRun(t *testing.T) {
-	out, errs := does(t, exitOK, "run", "s4", "-design", "redlock", "-seed", "3")
-	assert.Empty(t, errs)
-	assert.NotContains(t, out, "\x1b")
-	for _, words := range []string{"S4: A server's clock jumps forward · redlock · seed 3", "!! TWO HOLDERS", "found: stale write, two holders; expected: stale write, two holders", "as expected\n"} {
-		assert.Contains(t, out, words)
-	}
-	held, _ := does(t, exitOK, "run", "S4")
-	assert.Contains(t, held, "· default ·")
-	assert.Contains(t, held, "found: none; expected: none")
-	fault, _ := does(t, exitOK, "run", "cut", "-seed", "2")
-	assert.Contains(t, fault, "expected: no run should break this lock, because of two majorities")
-}
-
-func TestListHasFaults(t *testing.T) {
-	out, _ := does(t, exitOK, "list")
-	assert.Regexp(t, `(?m)^  pause +clients stop`, out)
-	assert.Contains(t, strings.Join(strings.Fields(out), " "), "(-faults restart,step): pause suspend ")
-	for line := range strings.Lines(out) {
-		assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), 100, line)
-	}
-	out, _ = does(t, exitOK, "list", "pause")
-	assert.Contains(t, out, "source: Kleppmann 2016")
-	assert.Regexp(t, `(?m)^  token-admit +no run should break this lock, because the resource`, out)
 }

@@ -2,48 +2,57 @@ package farm
 
 import (
 	"bytes"
+	"context"
 	"errors"
-	"slices"
-	"strings"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// doubles is two jobs; a run doubles its number, and no run may have the number 9.
-func doubles(first uint64) (Plan[string, uint64], error) {
-	return Plan[string, uint64]{
-		Jobs: slices.Values([]Job[string]{{"a", first, first + 2}, {"b", 5, 6}, {"c", 0, 0}}),
-		Run: func(_ string, n uint64, sum *uint64) error {
-			if n == 9 {
-				return errors.New("no such run")
-			}
-			*sum += 2 * n
-			return nil
-		},
-	}, nil
+// doubles doubles a job's number, and no job may have the number 9.
+func doubles(job uint64) (uint64, error) {
+	if job == 9 {
+		return 0, errors.New("no such job")
+	}
+	return 2 * job, nil
+}
+
+func TestPlay(t *testing.T) {
+	serves := func(_ context.Context, share string, out, _ io.Writer) error { return Serve(share, out, 20, doubles) }
+	for number := range 4 {
+		var all []uint64
+		play := func(jobs uint64) error {
+			all = nil
+			return Play(t.Context(), Workers{number, serves}, jobs, doubles, func(_, result uint64) { all = append(all, result) })
+		}
+		require.NoError(t, play(5))
+		require.Equal(t, []uint64{0, 2, 4, 6, 8}, all, "%d workers", number)
+		require.ErrorContains(t, play(20), "no such job")
+		require.Len(t, all, 9, "those before it")
+	}
+	says := func(_ context.Context, _ string, _, errs io.Writer) error {
+		_, _ = io.WriteString(errs, "out of order\n")
+		return errors.New("exit status 7")
+	}
+	for want, w := range map[string]Workers{
+		"a worker process ended: exit status 7\nout of order": {2, says},
+		"-1 workers": {Number: -1}, "a function that runs one": {Number: 1},
+	} {
+		require.ErrorContains(t, Play(t.Context(), w, 5, doubles, func(_, _ uint64) {}), want)
+	}
 }
 
 func TestServe(t *testing.T) {
 	var out bytes.Buffer
-	for share, says := range map[string]string{
-		`{"Greeting":1,"Worker":0,"Of":2}`: "{\"begins\":1}\n{\"begins\":2}\n{\"result\":6}\n{\"result\":0}\n",
-		`{"Greeting":1,"Worker":1,"Of":2}`: "{\"begins\":5}\n{\"result\":10}\n",
-	} {
-		require.NoError(t, Serve(strings.NewReader(share), &out, doubles))
-		require.Equal(t, says, out.String())
-		out.Reset()
+	require.NoError(t, Serve("1/2", &out, 6, doubles))
+	require.Equal(t, "2\n6\n10\n", out.String())
+	for _, share := range []string{"", "1", "1/0", "x/2"} {
+		require.ErrorContains(t, Serve(share, &out, 6, doubles), "the share is ")
 	}
-	require.ErrorContains(t, Serve(strings.NewReader(`{"Greeting":9,"Of":1}`), &out, doubles), "no such run")
-	require.Equal(t, "{\"begins\":9}\n{\"error\":\"no such run\"}\n", out.String(), "the other end is told, too")
-
-	require.ErrorContains(t, Serve(strings.NewReader(`{"Greeting":1}`), &out, doubles), "a share of 0 workers")
-	require.ErrorContains(t, Serve(strings.NewReader(`{"Gr`), &out, doubles), "the share can't be read")
-	for _, share := range []string{`{"Greeting":1,"Of":1}`, `{"Greeting":1,"Worker":2,"Of":3}`} {
-		require.ErrorContains(t, Serve(strings.NewReader(share), broken{}, doubles), "nothing can be written")
-	}
+	require.ErrorContains(t, Serve("0/1", broken{}, 6, doubles), "disk full")
 }
 
 type broken struct{}
 
-func (broken) Write([]byte) (int, error) { return 0, errors.New("no") }
+func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }

@@ -2,6 +2,8 @@ package matrix
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
@@ -17,8 +20,10 @@ import (
 const asWorker = "-worker-process"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == asWorker {
-		if err := Serve(os.Stdin, os.Stdout); err != nil {
+	if len(os.Args) == 4 && os.Args[1] == asWorker {
+		var p Plan
+		err := json.Unmarshal([]byte(os.Args[3]), &p)
+		if err = errors.Join(err, Serve(p, os.Args[2], os.Stdout)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -27,10 +32,17 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func worker(ctx context.Context, in io.Reader, out, errs io.Writer) error {
-	cmd := exec.CommandContext(ctx, os.Args[0], asWorker)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errs
-	return cmd.Run()
+// workers are some worker processes for a plan.
+func workers(number int, p Plan) farm.Workers {
+	return farm.Workers{Number: number, Run: func(ctx context.Context, share string, out, errs io.Writer) error {
+		plan, err := json.Marshal(p)
+		if err != nil {
+			return err
+		}
+		cmd := exec.CommandContext(ctx, os.Args[0], asWorker, share, string(plan))
+		cmd.Stdout, cmd.Stderr = out, errs
+		return cmd.Run()
+	}}
 }
 
 // few is a number of seeds for which a test has time.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/redquorum/redlock/simulation/designs"
@@ -37,7 +38,7 @@ func DefaultPlan() Plan {
 	return p
 }
 
-// ErrPlan is wrapped by the error for an invalid Plan or Pool.
+// ErrPlan is wrapped by the error for an invalid Plan.
 var ErrPlan = errors.New("matrix: bad plan")
 
 // validate says what is wrong with a plan.
@@ -84,17 +85,12 @@ func (p Plan) jobs() []job {
 				continue
 			}
 			for from := uint64(0); from < p.Seeds; from += chunk {
-				all = append(all, job{What: task{Fault: f, Design: d}, From: from, To: min(p.Seeds, from+chunk)})
+				all = append(all, job{task{Fault: f, Design: d}, from, min(p.Seeds, from+chunk)})
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(i, j job) int { return cmp.Compare(i.From, j.From) })
+	slices.SortStableFunc(all, func(i, j job) int { return cmp.Compare(i.from, j.from) })
 	return all
-}
-
-// farmed is the plan for the worker processes.
-func (p Plan) farmed() farm.Plan[task, tally] {
-	return farm.Plan[task, tally]{Jobs: slices.Values(p.jobs()), Run: task.play}
 }
 
 // Result is the result of a Plan.
@@ -111,12 +107,9 @@ type Result struct {
 
 // Pool says how to play.
 type Pool struct {
-	// Workers is the number of worker processes. 0: this process plays. The result doesn't
-	// depend on it.
-	Workers int
-	// Worker runs a worker process by exec.CommandContext. The process must call Serve. Needed if
-	// there are workers.
-	Worker farm.Worker
+	// Workers are worker processes, which call Serve with the same Plan. Without them, this process plays. The result
+	// doesn't depend on it.
+	Workers farm.Workers
 	// Progress, if set, is called with the number of finished runs, and of all runs. Calls
 	// don't overlap.
 	Progress func(runs, of int)
@@ -128,30 +121,43 @@ type Pool struct {
 // Errors are ErrPlan, cells.ErrUnknown, designs.ErrUnknown, and those of workers that could not be
 // started or died.
 func Play(ctx context.Context, p Plan, pool Pool) (Result, error) {
-	workers := farm.Workers{Number: pool.Workers, Run: pool.Worker}
-	if err := workers.Validate(); err != nil {
-		return Result{}, fmt.Errorf("%w: %w", ErrPlan, err)
-	}
 	if err := p.validate(); err != nil {
 		return Result{}, err
 	}
 	r := Result{Plan: p, sums: map[task]tally{}}
-	plan := p.farmed()
-	for j := range plan.Jobs {
-		r.Planned += int(j.To - j.From)
+	jobs := p.jobs()
+	for _, j := range jobs {
+		r.Planned += int(j.to - j.from)
 	}
-	err := farm.Play(ctx, workers, p, plan, func(job job, result tally) {
-		r.Runs += int(job.To - job.From)
+	played := 0
+	play := func(n uint64) (tally, error) { return jobs[n].play() }
+	err := farm.Play(ctx, pool.Workers, uint64(len(jobs)), play, func(n uint64, result tally) {
+		played++
+		r.Runs += result.Runs
 		r.Events += result.Events
-		sum := r.sums[job.What]
+		sum := r.sums[jobs[n].task]
 		sum.add(result)
-		r.sums[job.What] = sum
+		r.sums[jobs[n].task] = sum
 		if pool.Progress != nil {
 			pool.Progress(r.Runs, r.Planned)
 		}
 	})
-	r.Ended = err == nil && r.Runs == r.Planned
+	if err != nil {
+		err = fmt.Errorf("%v: %w", jobs[played], err)
+	}
+	r.Ended = r.Runs == r.Planned
 	return r, err
+}
+
+// Serve is a worker process: it plays its share of the Plan, and writes the results to out. Nothing else may write to out.
+//
+// Errors are those of Play, and that of out.
+func Serve(p Plan, share string, out io.Writer) error {
+	if err := p.validate(); err != nil {
+		return err
+	}
+	jobs := p.jobs()
+	return farm.Serve(share, out, uint64(len(jobs)), func(n uint64) (tally, error) { return jobs[n].play() })
 }
 
 func (r Result) of(fault, design string) tally { return r.sums[task{fault, design}] }

@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
+	"io"
 	"sync/atomic"
 	"testing"
 
@@ -34,30 +34,30 @@ func TestSameWithAnyNumberOfWorkers(t *testing.T) {
 		Designs: []string{"setpx-cad", "redlock"}, Faults: []string{"pause", "restart-empty"}, Seeds: few(chunk + 8),
 	}
 	var first string
-	for workers := range 3 {
-		if !long.Asked() && workers == 1 {
+	for number := range 3 {
+		if !long.Asked() && number == 1 {
 			continue
 		}
-		r, err := Play(t.Context(), p, Pool{Workers: workers, Worker: worker})
+		r, err := Play(t.Context(), p, Pool{Workers: workers(number, p)})
 		require.NoError(t, err)
 		require.True(t, r.Ended)
-		if workers == 0 {
+		if number == 0 {
 			first = inBytes(t, r)
 			require.Contains(t, first, `"redlock"`)
 			continue
 		}
-		require.Equal(t, first, inBytes(t, r), "%d workers", workers)
+		require.Equal(t, first, inBytes(t, r), "%d workers", number)
 	}
 }
 
 // An interruption leaves the results so far.
 func TestInterrupted(t *testing.T) {
-	for workers := range 2 {
+	for number := range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var told atomic.Int64
 		p := Plan{Designs: []string{"redlock", "default"}, Faults: []string{"slow", "pause"}, Seeds: 2 * chunk}
-		r, err := Play(ctx, p, Pool{Workers: workers, Worker: worker, Progress: func(runs, of int) {
+		r, err := Play(ctx, p, Pool{Workers: workers(number, p), Progress: func(runs, of int) {
 			assert.Equal(t, 8*chunk, of)
 			told.Store(int64(runs))
 			cancel()
@@ -68,18 +68,6 @@ func TestInterrupted(t *testing.T) {
 		assert.Equal(t, int64(chunk), told.Load())
 		assert.Equal(t, chunk, r.Matrix().Cells[0][0].Runs, "the first seeds of the first cell")
 		assert.Zero(t, r.Matrix().Cells[1][1].Runs)
-	}
-}
-
-func TestServe(t *testing.T) {
-	for says, plan := range map[string]string{
-		`"runs":2`:       `{"Designs":["redlock"],"Faults":["slow"],"Seeds":2}`,
-		`no fault \"x\"`: `{"Designs":["redlock"],"Faults":["x"],"Seeds":2}`,
-	} {
-		var out bytes.Buffer
-		err := Serve(strings.NewReader(`{"Greeting":`+plan+`,"Worker":0,"Of":1}`), &out)
-		require.Contains(t, out.String(), says)
-		require.Equal(t, says == `"runs":2`, err == nil, "%v", err)
 	}
 }
 
@@ -96,11 +84,8 @@ func TestBadPlans(t *testing.T) {
 		require.ErrorContains(t, err, says)
 		known := errors.Is(err, ErrPlan) || errors.Is(err, cells.ErrUnknown) || errors.Is(err, designs.ErrUnknown)
 		require.True(t, known, "%v", err)
+		require.ErrorContains(t, Serve(p, "0/1", io.Discard), says)
 	}
-	_, err := Play(t.Context(), Plan{}, Pool{Workers: -1})
-	require.ErrorIs(t, err, ErrPlan)
-	_, err = Play(t.Context(), Plan{}, Pool{Workers: 1})
-	require.ErrorIs(t, err, ErrPlan)
 	r, err := Play(t.Context(), Plan{}, good)
 	require.NoError(t, err)
 	require.True(t, r.Ended)

@@ -2,14 +2,12 @@ package matrix
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
-	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -22,7 +20,20 @@ type task struct {
 func (t task) String() string { return t.Fault + " with " + t.Design }
 
 // job is some seeds of a task.
-type job = farm.Job[task]
+type job struct {
+	task
+	from, to uint64
+}
+
+func (j job) String() string { return fmt.Sprintf("%s, seeds from %d", j.task, j.from) }
+
+// play plays the job.
+func (j job) play() (sum tally, err error) {
+	for seed := j.from; seed < j.to && err == nil; seed++ {
+		err = j.task.play(seed, &sum)
+	}
+	return sum, err
+}
 
 // found counts the runs with a finding.
 type found struct {
@@ -132,10 +143,4 @@ func (t task) play(seed uint64, sum *tally) error {
 // command repeats a run of a fault or a scenario, with its timeline.
 func command(name, design string, seed uint64) string {
 	return fmt.Sprintf("redlocksim run %s -design %s -seed %d", name, design, seed)
-}
-
-// Serve is a worker process: it plays what it reads from in, and writes to out. Nothing else may
-// write to out.
-func Serve(in io.Reader, out io.Writer) error {
-	return farm.Serve(in, out, func(p Plan) (farm.Plan[task, tally], error) { return p.farmed(), nil })
 }

@@ -67,7 +67,7 @@ type place struct {
 func placeOf(name, design string) (p place, err error) {
 	s, noScenario := scenarios.ByID(name)
 	f, noFault := cells.ByName(name)
-	w, noWorkload := search.Registry{Workloads: search.Workloads()}.Workload(name)
+	w, noWorkload := search.ByName(name)
 	p.expected, p.check = anything, func(simulation.Result) error { return nil }
 	switch {
 	case noScenario == nil:

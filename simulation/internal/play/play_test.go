@@ -57,16 +57,18 @@ func playRun(t *testing.T, setup play.Setup) play.Run {
 
 // What explore found is played as it was found.
 func TestPlayWorkload(t *testing.T) {
-	registry := search.Registry{Workloads: search.Workloads(), Designs: designs.All()}
+	d, err := designs.ByName("redlock")
+	require.NoError(t, err)
+	space := search.Space{Workload: search.Mixed(), Design: d}
 	for _, schedule := range []simulation.Schedule{nil, {{Kind: fault.Evict, Server: fault.Any, At: 2 * time.Second}}} {
-		want, err := registry.Play(search.Setup{Workload: "mixed", Design: "redlock", Seed: 7, Schedule: schedule})
+		want, err := space.Play(search.Setup{Seed: 7, Schedule: schedule})
 		require.NoError(t, err)
 		run := playRun(t, play.Setup{Base: "mixed", Design: "redlock", Seed: 7, Schedule: schedule})
 		assert.Equal(t, want.Log.Digest(), run.Result.Log.Digest())
 		assert.Equal(t, "anything", run.Expected)
 		require.NoError(t, run.Unexpected)
 	}
-	_, err := play.Play(play.Setup{Base: "mixed", Design: "paper"})
+	_, err = play.Play(play.Setup{Base: "mixed", Design: "paper"})
 	require.ErrorIs(t, err, designs.ErrUnknown)
 }
 

@@ -17,6 +17,5 @@ func (w workload) Play(seed uint64, d designs.Design) (simulation.Result, error)
 
 // PlaySchedule plays the workload with faults.
 func (w workload) PlaySchedule(seed uint64, d designs.Design, schedule simulation.Schedule) (simulation.Result, error) {
-	r := search.Registry{Workloads: []search.Workload{w.Workload}, Designs: []designs.Design{d}}
-	return r.Play(search.Setup{Workload: w.Name, Design: d.Name, Seed: seed, Schedule: schedule})
+	return search.Space{Workload: w.Workload, Design: d}.Play(search.Setup{Seed: seed, Schedule: schedule})
 }

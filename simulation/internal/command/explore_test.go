@@ -1,0 +1,67 @@
+package command
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/record"
+	"github.com/redquorum/redlock/simulation/search"
+)
+
+// The printed commands play the findings again.
+func TestExplore(t *testing.T) {
+	out, errs := does(t, exitFail, "explore", "-seeds", "80", "-design", "setnx", "-faults", "pause,evict")
+	assert.Contains(t, errs, "kinds of violations")
+	for _, words := range []string{"mixed with setnx: 80 runs", "two holders: ", "never free: ", "shrunk from", "breaks assumption 3 (a vote stands for its TTL)"} {
+		assert.Contains(t, out, words)
+	}
+	findings := regexp.MustCompile(`(?s)\n\n([a-z ]+): \d.*?\n  (\S.*? run mixed .*?)\n`).FindAllStringSubmatch(out, -1)
+	require.GreaterOrEqual(t, len(findings), 2)
+	for _, f := range findings {
+		played, _ := does(t, exitOK, words(t, f[2][strings.LastIndex(f[2], start):])...)
+		assert.Regexp(t, "\nfound: .*"+f[1]+".*; expected: anything", played)
+	}
+}
+
+// A finding that no broken assumption excuses is a bug if the design is the library, and only then.
+func TestExploreSaysWhatIsBroken(t *testing.T) {
+	out, errs := does(t, exitFail, "explore", "-within", "-design", "setnx", "-seeds", "100")
+	assert.Contains(t, out, "breaks no assumption: setnx does not keep the library's promises")
+	assert.Contains(t, errs, "setnx does not keep the library's promises")
+
+	var x exploration
+	findings := []search.Finding{{Kind: record.TwoHolders}, {Kind: record.TwoHolders, Assumption: 1}}
+	for _, d := range designs.All() {
+		x.space.Design = d
+		promises := slices.Contains([]string{"default", "token-write", "token-admit", "idempotent"}, d.Name)
+		assert.Equal(t, promises, x.promises(), d.Name)
+		if promises {
+			assert.Equal(t, "breaks no assumption: THIS IS A BUG", x.broken(0))
+			require.EqualError(t, x.sum(findings, 1), "1 kind of violations: 1 BUG of the library")
+			require.EqualError(t, x.sum(append(findings, search.Finding{Kind: record.NeverFree}), 2), "2 kinds of violations: 2 BUGs of the library")
+		}
+	}
+}
+
+func TestExploreFindsNothing(t *testing.T) {
+	out, _ := does(t, exitOK, "explore", "-seeds", "40", "-within")
+	assert.Contains(t, out, "no violation")
+	assert.Contains(t, out, "never happened", "beside a zero stands what never happened")
+}
+
+// An interrupted exploration reports its findings so far.
+func TestExploreIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	code, out, errs := said(ctx, "explore", "-seeds", "1000000")
+	require.Equal(t, exitFail, code)
+	assert.Contains(t, out, "mixed with default, INTERRUPTED after 0 of 1000000: 0 runs")
+	assert.Contains(t, errs, "interrupted")
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"slices"
@@ -37,9 +36,9 @@ func TestRandomFaults(t *testing.T) {
 		fmt.Printf("%s\n%s%v\n", text(w.Schedule), r.Log, found)
 		return
 	}
-	seeds := long.Number[uint64](150, 64)
-	if raceDetector {
-		seeds = 8
+	seeds := long.Number[uint64](150, 24)
+	if testing.Short() {
+		seeds = 8 // as with the race detector, which makes the simulation ten times slower
 	}
 	reached := map[string]int{}
 	for seed := range seeds {
@@ -56,96 +55,22 @@ func TestRandomFaults(t *testing.T) {
 				reached[what] += n
 			}
 		}
+		if seed < 2 {
+			again, err := w.play(t.Context(), w.Schedule)
+			require.NoError(t, err)
+			assert.Equal(t, r.Log.Digest(), again.Log.Digest(), "a seed has one outcome")
+		}
 	}
-	if raceDetector {
+	if testing.Short() {
 		return // not everything has happened
 	}
 	for _, what := range []string{
 		"a lease was acquired", "a lease was extended", "extend refused", "release refused", "restore granted", "raise granted", "a vote was low",
 		"a process crashed", "a process was rebooted", "a process was paused", "a clock was stepped", "a server was restarted", "a server was flushed",
 		"a server failed over", "a server hung", "an address was switched", "a key was evicted", "a request was lost", "a reply was lost",
-		"a quarantine began: restarted", "a server was asked in another run than its own", checkedKey, checkedFree, checkedVote, checkedRelease,
+		"a quarantine began: restarted", "a server was asked in another run than its own", checkedKey, checkedRelease,
 	} {
 		assert.Positive(t, reached[what], "%q never happened, so nothing is shown", what)
-	}
-}
-
-// A seed has one outcome.
-func TestRandomFaultsAreDeterministic(t *testing.T) {
-	for seed := range uint64(4) {
-		w := drawWorld(seed)
-		r, err := w.play(t.Context(), w.Schedule)
-		require.NoError(t, err)
-		again, err := w.play(t.Context(), w.Schedule)
-		require.NoError(t, err)
-		assert.Equal(t, r.Log.Digest(), again.Log.Digest(), "seed %d", seed)
-	}
-}
-
-// Whatever the judge looks for, it finds in a record that has been changed.
-func TestTheJudgeFinds(t *testing.T) {
-	w := drawWorld(0)
-	r, err := w.play(t.Context(), nil)
-	require.NoError(t, err)
-	found, _ := w.violations(r)
-	require.Empty(t, found)
-	for name, test := range map[string]struct {
-		kind   record.ViolationKind
-		change func(*record.Event)
-	}{
-		"a key that isn't deleted": {record.KeyLeft, func(e *record.Event) {
-			if e.Kind == record.Voted && e.Op == wire.Release.String() {
-				e.Change = nil
-			}
-		}},
-		"a free lock that is refused": {freeRefused, func(e *record.Event) {
-			if e.Kind == record.Acquired {
-				e.Kind = record.Refused
-			}
-		}},
-		"a vote that isn't the server's": {dishonest, func(e *record.Event) {
-			if e.Kind == record.Noted {
-				e.Words = strings.ReplaceAll(e.Words, "A refused", "A granted")
-			}
-		}},
-		"a release that is said to have failed": {dishonest, func(e *record.Event) {
-			if e.Kind == record.Noted && e.Words == noteReleased {
-				e.Words = "release: " + quorum.ErrNotHeld.Error()
-			}
-		}},
-		"a release of nothing": {dishonest, func(e *record.Event) {
-			for i := range e.Keys {
-				e.Keys[i].Until = e.At
-			}
-		}},
-		"a token that isn't the round's": {unsettled, func(e *record.Event) {
-			if e.Kind == record.Acquired {
-				e.Token += 1000
-			}
-		}},
-		"no token": {unsettled, func(e *record.Event) {
-			if e.Kind == record.Acquired {
-				e.Token = 0
-			}
-		}},
-		"no validity": {dishonest, func(e *record.Event) {
-			if e.Kind == record.Acquired {
-				e.Validity = 0
-			}
-		}},
-		"an extension of an old lease": {revived, func(e *record.Event) {
-			if e.Kind == record.Extended {
-				e.Lease = min(e.Lease, 9)
-			}
-		}},
-	} {
-		all := slices.Concat(r.Log...)
-		for i := range all {
-			all[i].Keys = slices.Clone(all[i].Keys)
-			test.change(&all[i])
-		}
-		changed, _ := judged(w.cfg, simulation.Result{Log: record.Log{all}, Ended: r.Ended})
-		assert.True(t, slices.ContainsFunc(changed, func(v record.Violation) bool { return v.Kind == test.kind }), "%s: %v", name, changed)
 	}
 }
 
@@ -332,12 +257,12 @@ func lockInStorm(c *simulation.Client, d draws) {
 			}
 		}
 	case 1, 2:
-		if lease, err := c.Acquire(key); granted(c, err) {
+		if lease, err := c.Acquire(key); err == nil {
 			useInStorm(c, d, lease)
 		}
 	case 3:
 		for range 5 {
-			if lease, err := c.TryAcquire(key); granted(c, err) {
+			if lease, err := c.TryAcquire(key); err == nil {
 				useInStorm(c, d, lease)
 				return
 			}
@@ -345,37 +270,20 @@ func lockInStorm(c *simulation.Client, d draws) {
 		}
 	case 4, 5: // it needs the lock often, and for a moment
 		for n := range 2 + d.pick(stormTimes, mostTimes-2) {
-			if lease, err := c.TryAcquire(key); granted(c, err) {
+			if lease, err := c.TryAcquire(key); err == nil {
 				release(c, lease)
 			}
 			c.Sleep(d.some(stormPauses+n, 20, 60))
 		}
 	default:
-		if lease, err := c.TryAcquire(key); granted(c, err) {
+		if lease, err := c.TryAcquire(key); err == nil {
 			useInStorm(c, d, lease)
 		}
 	}
 }
 
-// The notes with which clients tell the judge what they were told.
-const (
-	noteVotes    = "told "
-	noteReleased = "released"
-)
-
-// granted reports whether there is no error. It notes the votes in the error of a lost round.
-func granted(c *simulation.Client, err error) bool {
-	if lost, ok := errors.AsType[*quorum.RoundError](err); ok {
-		var votes []string
-		for _, ballot := range lost.Votes {
-			if ballot.Vote.Outcome != wire.Failed {
-				votes = append(votes, ballot.Instance+" "+ballot.Vote.Outcome.String())
-			}
-		}
-		c.Note(noteVotes + strings.Join(votes, ", "))
-	}
-	return err == nil
-}
+// noteReleased is the note with which clients tell the judge that a release had no error.
+const noteReleased = "released"
 
 func release(c *simulation.Client, lease simulation.Lease) {
 	if c.Release(lease) == nil { // the log has its error

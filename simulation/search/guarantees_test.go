@@ -15,9 +15,7 @@ import (
 
 // The kinds of violations that only this judge finds.
 const (
-	// freeRefused: a client was refused a lock that no other client had, wanted, or had just had.
-	freeRefused record.ViolationKind = "free lock refused"
-	// dishonest: an error or a result says what didn't happen.
+	// dishonest: the result of a release says what didn't happen.
 	dishonest record.ViolationKind = "dishonest"
 	// unsettled: a lease has a token that the counters of no quorum have reached.
 	unsettled record.ViolationKind = "token not settled"
@@ -28,21 +26,14 @@ const (
 // What the judge counts. Without them "nothing found" proves little.
 const (
 	checkedKey     = "a key had to be deleted"
-	checkedFree    = "a lock had to be free"
-	checkedVote    = "a vote in an error was compared"
 	checkedRelease = "the result of a release was compared"
 )
 
-const (
-	// tidy is the time that a client may take to delete a key on a server that it reaches.
-	tidy = 2 * time.Second
-	// settles is the time after the last fault from which on a free lock must be granted: a MaxTTL for a quarantine, half
-	// of one until the clock monitor notices that it has to begin, and a margin.
-	settles = maxTTL + maxTTL/2 + maxTTL
-)
+// tidy is the time that a client may take to delete a key on a server that it reaches.
+const tidy = 2 * time.Second
 
-// judge checks what package check doesn't: that keys are deleted, that free locks are granted, that errors
-// and results are honest, that tokens are settled, and that no extension revives a lease.
+// judge checks what package check doesn't: that keys are deleted, that a release says what it did, that tokens are
+// settled, and that no extension revives a lease.
 type judge struct {
 	quorum  int
 	servers []string
@@ -53,16 +44,15 @@ type judge struct {
 	on       map[keyOn]kept
 	rounds   map[string]*roundOf // by value
 	open     map[string][]*roundOf
-	due      []expectation // sorted
-	asks     map[string]*ask
-	busy     map[string]time.Duration // by key: until then, a client before may still be in the way
+	due      []expectation   // sorted
+	asking   map[string]bool // by process: it asks for a lock
 	leases   map[int]*leaseOf
 	releases map[string]releaseOf // by process, the last one
 
-	troubles []trouble
-	lost     map[link]time.Duration // when the last message was lost
-	sent     map[request]int        // the number of the event
-	crashed  map[string]int         // by process, likewise
+	disturbs map[link]time.Duration   // until when, by patterns; "" is all
+	forgets  map[string]time.Duration // when a server last went on with other data, by pattern
+	sent     map[request]int          // the number of the event
+	crashed  map[string]int           // by process, likewise
 }
 
 // keyOn is a key on a server. A server that an address leads to beside another is one of its own.
@@ -103,15 +93,6 @@ type expectation struct {
 	round *roundOf
 }
 
-// ask is a request for a lock.
-type ask struct {
-	keys   []string
-	at     time.Duration
-	alone  bool // no other client has the lock, wants it, or has just had it
-	active bool
-	votes  map[string]bool // "A granted"
-}
-
 // leaseOf is a lease on one key.
 type leaseOf struct {
 	round *roundOf
@@ -124,13 +105,6 @@ type releaseOf struct {
 	at    time.Duration
 	have  int  // servers that have the key for a while
 	maybe bool // some server may have it
-}
-
-// trouble is a fault.
-type trouble struct {
-	process, server string        // patterns, "" for all
-	until           time.Duration // when its consequences end
-	forgets         bool          // its server has other data then
 }
 
 // link is a process and a server that it asks. request is the n-th request of a process to a server.
@@ -146,9 +120,9 @@ type (
 func judged(cfg simulation.Config, r simulation.Result) ([]record.Violation, map[string]int) {
 	j := &judge{
 		quorum: cfg.Servers/2 + 1, counts: map[string]int{},
-		on: map[keyOn]kept{}, rounds: map[string]*roundOf{}, open: map[string][]*roundOf{}, asks: map[string]*ask{}, busy: map[string]time.Duration{},
+		on: map[keyOn]kept{}, rounds: map[string]*roundOf{}, open: map[string][]*roundOf{}, asking: map[string]bool{},
 		leases: map[int]*leaseOf{}, releases: map[string]releaseOf{},
-		lost: map[link]time.Duration{}, sent: map[request]int{}, crashed: map[string]int{},
+		disturbs: map[link]time.Duration{}, forgets: map[string]time.Duration{}, sent: map[request]int{}, crashed: map[string]int{},
 	}
 	for i := range cfg.Servers {
 		j.servers = append(j.servers, serverName(i))
@@ -167,11 +141,11 @@ func (j *judge) take(e *record.Event) {
 	case record.Suffered:
 		j.suffered(e)
 	case record.RequestLost, record.ReplyLost:
-		j.lost[link{e.Process, e.Place}] = e.At
+		j.disturb(link{e.Process, e.Place}, e.At)
 	case record.Crashed:
 		j.crash(e)
 	case record.Asked:
-		j.ask(e)
+		j.asking[e.Process] = true
 	case record.Sent:
 		j.sent[request{link{e.Process, e.Place}, e.N}] = j.n
 	case record.Voted:
@@ -181,11 +155,11 @@ func (j *judge) take(e *record.Event) {
 	case record.KeyChanged:
 		j.changed(e)
 	case record.Acquired:
+		j.asking[e.Process] = false
 		j.acquired(e)
-		j.answered(e)
 	case record.Refused:
-		j.refused(e)
-		j.answered(e)
+		j.asking[e.Process] = false
+		j.lose(e.Process, e.At)
 	case record.Extended:
 		j.extended(e)
 	case record.Released:
@@ -201,31 +175,28 @@ func (j *judge) violation(kind record.ViolationKind, at time.Duration, format st
 
 // suffered notes a fault. Rates within the assumptions disturb nothing.
 func (j *judge) suffered(e *record.Event) {
-	f := e.Fault
-	t := trouble{process: f.Process, server: f.Server, until: e.At + f.For}
+	f, until := e.Fault, e.At+e.Fault.For
 	switch f.Kind {
 	case fault.Rate:
 		return
 	case fault.Delay, fault.Reorder, fault.Duplicate:
-		t.until += 2*f.By + maxTTL // a message that is late may set a key
+		until += 2*f.By + maxTTL // a message that is late may set a key
 	case fault.Restart, fault.Failover, fault.Flush, fault.Evict, fault.Switch:
-		t.forgets = true
+		j.forgets[f.Server] = max(j.forgets[f.Server], until)
 	}
-	j.troubles = append(j.troubles, t)
+	j.disturb(link{f.Process, f.Server}, until)
 }
 
-// disturbed is when the last trouble between a process and a server ended or will end. "" is any of them.
+func (j *judge) disturb(on link, until time.Duration) { j.disturbs[on] = max(j.disturbs[on], until) }
+
+// disturbed is when the last fault between a process and a server ended or will end, or a message was lost. The server ""
+// is any of them.
 func (j *judge) disturbed(process, server string) time.Duration {
 	matches := func(pattern, name string) bool { return pattern == "" || name == "" || fault.Matches(pattern, name) }
-	last := -settles
-	for _, t := range j.troubles {
-		if matches(t.process, process) && matches(t.server, server) {
-			last = max(last, t.until)
-		}
-	}
-	for l, at := range j.lost {
-		if matches(l.process, process) && matches(l.server, server) {
-			last = max(last, at)
+	last := -tidy
+	for on, until := range j.disturbs {
+		if matches(on.process, process) && matches(on.server, server) {
+			last = max(last, until)
 		}
 	}
 	return last
@@ -234,9 +205,9 @@ func (j *judge) disturbed(process, server string) time.Duration {
 // forgot is when a server last went on with other data.
 func (j *judge) forgot(server string) time.Duration {
 	last := time.Duration(-1)
-	for _, t := range j.troubles {
-		if t.forgets && fault.Matches(t.server, server) {
-			last = max(last, t.until)
+	for pattern, at := range j.forgets {
+		if fault.Matches(pattern, server) {
+			last = max(last, at)
 		}
 	}
 	return last
@@ -251,52 +222,8 @@ func (j *judge) crash(e *record.Event) {
 			r.stage = crashed
 		}
 	}
-	delete(j.asks, e.Process)
+	j.asking[e.Process] = false
 	j.crashed[e.Process] = j.n
-}
-
-// ask notes that a client asks for a lock, and who else may be in its way.
-func (j *judge) ask(e *record.Event) {
-	a := &ask{keys: []string{e.Key}, at: e.At, alone: e.At >= j.busy[e.Key] && !j.held(e.Key, e.At), active: true, votes: map[string]bool{}}
-	for process, o := range j.asks {
-		switch {
-		case !o.active:
-		case process == e.Process: // several keys at once
-			a.keys, a.alone = append(a.keys, o.keys...), false
-		case slices.Contains(o.keys, e.Key):
-			o.alone, a.alone = false, false
-		}
-	}
-	j.asks[e.Process] = a
-}
-
-// held reports whether a server has a key that it may have.
-func (j *judge) held(key string, now time.Duration) bool {
-	return slices.ContainsFunc(j.servers, func(server string) bool {
-		k, there := j.on[keyOn{server, key}]
-		r := j.rounds[k.value]
-		return there && k.until > now && (r == nil || r.stage != over || r.since+tidy > now)
-	})
-}
-
-// isFree reports whether neither a client nor a fault is in the way.
-func (j *judge) isFree(a *ask) bool { return a.alone && j.disturbed("", "")+settles <= a.at }
-
-func (j *judge) answered(e *record.Event) {
-	j.busy[e.Key] = e.At + tidy
-	if a := j.asks[e.Process]; a != nil {
-		a.active = false
-		if j.isFree(a) {
-			j.counts[checkedFree]++
-		}
-	}
-}
-
-func (j *judge) refused(e *record.Event) {
-	j.lose(e.Process, e.At)
-	if a := j.asks[e.Process]; a != nil && j.isFree(a) {
-		j.violation(freeRefused, e.At, "%s was refused %q, which no other client had, wanted, or had just had: %s", e.Process, e.Key, e.Words)
-	}
 }
 
 // vote notes what a request changed on a server.
@@ -314,9 +241,6 @@ func (j *judge) vote(e *record.Event) {
 		}
 	}
 	if e.Op == "acquire" {
-		if a := j.asks[e.Process]; a != nil && a.active {
-			a.votes[address(e.Place)+" "+e.Words] = true
-		}
 		j.begin(e)
 	}
 	if r := j.rounds[e.Change.Value]; r != nil {
@@ -339,10 +263,10 @@ func (j *judge) begin(e *record.Event) {
 		r.keys = append(r.keys, l.Key)
 	}
 	j.rounds[r.value] = r
-	switch a := j.asks[e.Process]; {
+	switch {
 	case j.sent[request{link{e.Process, address(e.Place)}, e.N}] < j.crashed[e.Process]:
 		r.stage = crashed
-	case a == nil || !a.active: // the vote came late
+	case !j.asking[e.Process]: // the vote came late
 		j.end(r, e.At)
 	default:
 		j.open[e.Process] = append(j.open[e.Process], r)
@@ -429,9 +353,6 @@ func (j *judge) acquired(e *record.Event) {
 		r.stage = holding
 	}
 	j.leases[e.Lease] = &leaseOf{r, e.Key, j.n}
-	if e.Validity <= 0 {
-		j.violation(dishonest, e.At, "%s got a lease of %q without any validity", e.Process, e.Key)
-	}
 	have := 0
 	for at, counter := range r.counters {
 		if at.key == e.Key && (counter >= e.Token || j.forgot(address(at.server)) >= r.began) {
@@ -461,7 +382,6 @@ func (j *judge) released(e *record.Event) {
 	if l == nil {
 		return
 	}
-	j.busy[l.key] = e.At + tidy
 	now := releaseOf{at: e.At}
 	for at, k := range j.on {
 		if at.key != l.key || k.until <= e.At {
@@ -476,19 +396,10 @@ func (j *judge) released(e *record.Event) {
 	j.end(l.round, e.At)
 }
 
-// noted compares what a client was told.
+// noted compares what a client was told of a release.
 func (j *judge) noted(e *record.Event) {
 	last, known := j.releases[e.Process]
-	words, told := strings.CutPrefix(e.Words, noteVotes)
 	switch {
-	case told:
-		for vote := range strings.SplitSeq(strings.TrimSpace(words), ", ") {
-			if a := j.asks[e.Process]; a != nil && vote != "" {
-				if j.counts[checkedVote]++; !a.votes[vote] {
-					j.violation(dishonest, e.At, "%s was told %q, which the server hasn't answered", e.Process, vote)
-				}
-			}
-		}
 	case !known:
 	case e.Words == noteReleased:
 		if j.counts[checkedRelease]++; !last.maybe {

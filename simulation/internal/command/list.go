@@ -25,28 +25,24 @@ func runList(_ context.Context, args []string, stdout, stderr io.Writer) error {
 		listAll(stdout)
 		return nil
 	}
-	if strings.HasPrefix(args[0], "-") {
-		return parse(flags, args, stderr)
-	}
-	if err := parse(flags, args[1:], stderr); err != nil {
+	name, err := parseWith(flags, args, "scenario, design or fault", stderr)
+	if err != nil {
 		return err
 	}
-	s, err := scenarios.ByID(args[0])
-	if err == nil {
+	s, noScenario := scenarios.ByID(name)
+	d, noDesign := designs.ByName(name)
+	f, noFault := cells.ByName(name)
+	switch {
+	case noScenario == nil:
 		printScenario(stdout, s)
-		return nil
-	}
-	d, noDesign := designs.ByName(args[0])
-	if noDesign == nil {
+	case noDesign == nil:
 		printDesign(stdout, d)
-		return nil
-	}
-	f, noFault := cells.ByName(args[0])
-	if noFault == nil {
+	case noFault == nil:
 		printFault(stdout, f)
-		return nil
+	default:
+		return usageError{errors.Join(noScenario, noDesign, noFault)}
 	}
-	return usageError{errors.Join(err, noDesign, noFault)}
+	return nil
 }
 
 func listAll(w io.Writer) {
@@ -66,13 +62,8 @@ func listAll(w io.Writer) {
 			group = d.Group
 			fmt.Fprintf(w, "\ndesigns: %s\n", group)
 		}
-		fmt.Fprintf(w, "  %-17s %s\n", d.Name, d.Title)
+		wrap.Paragraph(w, fmt.Sprintf("  %-17s ", d.Name), d.Title)
 	}
-	listFaults(w)
-}
-
-// listFaults lists the columns of the matrix.
-func listFaults(w io.Writer) {
 	fmt.Fprintln(w, "\nfaults, the columns of the matrix")
 	for _, f := range cells.Faults() {
 		wrap.Paragraph(w, fmt.Sprintf("  %-17s ", f.Name), f.Title)
@@ -80,14 +71,20 @@ func listFaults(w io.Writer) {
 	wrap.Paragraph(w, "\n", fmt.Sprintf("explore takes the kinds of faults (-faults restart,step): %s.", strings.Trim(fmt.Sprint(fault.Kinds()), "[]")))
 }
 
+// paragraphs writes pairs of a heading and a text, and leaves out those without a text.
+func paragraphs(w io.Writer, pairs ...string) {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			wrap.Paragraph(w, pairs[i], pairs[i+1])
+		}
+	}
+}
+
 // printFault prints a fault and the expectation for each design.
 func printFault(w io.Writer, f cells.Fault) {
-	wrap.Paragraph(w, f.Name+": ", f.Title)
+	paragraphs(w, f.Name+": ", f.Title)
 	fmt.Fprintln(w)
-	wrap.Paragraph(w, "source: ", f.Source)
-	if len(f.Needs) > 0 {
-		wrap.Paragraph(w, "a 0 shows nothing without: ", strings.Join(f.Needs, "; "))
-	}
+	paragraphs(w, "source: ", f.Source, "a 0 shows nothing without: ", strings.Join(f.Needs, "; "))
 	fmt.Fprintln(w, "\nexpected:")
 	for _, d := range designs.All() {
 		if want, ok := cells.ExpectationOf(f.Name, d.Name); ok {
@@ -97,21 +94,14 @@ func printFault(w io.Writer, f cells.Fault) {
 }
 
 func printScenario(w io.Writer, s scenarios.Scenario) {
-	fmt.Fprintf(w, "%s: %s\n\n", s.ID, s.Title)
+	paragraphs(w, s.ID+": ", s.Title)
+	fmt.Fprintln(w)
 	for _, step := range s.Steps {
 		wrap.Paragraph(w, "  ", step)
 	}
 	fmt.Fprintln(w)
-	wrap.Paragraph(w, "taken for granted: ", s.Assumption)
-	wrap.Paragraph(w, "what breaks: ", s.Breaks)
-	wrap.Paragraph(w, "what helps: ", s.Helps)
-	if s.NoCure != "" {
-		wrap.Paragraph(w, "no cure: ", s.NoCure)
-	}
-	wrap.Paragraph(w, "source: ", s.Source)
-	if s.Unplayed != "" {
-		wrap.Paragraph(w, "not played by redlocksim live: ", s.Unplayed)
-	}
+	paragraphs(w, "taken for granted: ", s.Assumption, "what breaks: ", s.Breaks, "what helps: ", s.Helps, "no cure: ", s.NoCure,
+		"source: ", s.Source, "not played by redlocksim live: ", s.Unplayed)
 	for _, d := range s.Variants {
 		wrap.Paragraph(w, d.Name+": ", d.Title)
 	}
@@ -127,14 +117,9 @@ func printScenario(w io.Writer, s scenarios.Scenario) {
 }
 
 func printDesign(w io.Writer, d designs.Design) {
-	fmt.Fprintf(w, "%s: %s\n\n", d.Name, d.Title)
-	for _, part := range []struct{ what, text string }{
-		{"source: ", d.Source}, {"breaks by: ", d.Breaks}, {"cure: ", d.Cure},
-	} {
-		if part.text != "" {
-			wrap.Paragraph(w, part.what, part.text)
-		}
-	}
+	paragraphs(w, d.Name+": ", d.Title)
+	fmt.Fprintln(w)
+	paragraphs(w, "source: ", d.Source, "breaks by: ", d.Breaks, "cure: ", d.Cure)
 	fmt.Fprintln(w, "\nverdicts:")
 	for _, s := range scenarios.All() {
 		if v, ok := s.Verdicts[d.Name]; ok {

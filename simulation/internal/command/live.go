@@ -4,7 +4,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -22,12 +21,11 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.StringVar(&options.Binary, "server", "", "the `program` to start as a server (default: redis-server)")
 	flags.StringVar(&format, "format", "text", "the output: text or json")
 	flags.StringVar(&only, "only", "", "play only the scenarios whose names, such as \"S7c\" or \"S7 ACL\", this `pattern` matches as a whole word")
-	flags.IntVar(&options.Parallel, "parallel", 4, "how many run at once, 1 to 64")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
-	if err := errors.Join(oneOf("-format", format, "text", "json"), within("-parallel", options.Parallel, 1, 64)); err != nil {
-		return usageError{err}
+	if err := oneOf("-format", format, "text", "json"); err != nil {
+		return err
 	}
 	pattern, err := regexp.Compile(`(?i)\b(?:` + only + `)\b`)
 	if err != nil {

@@ -11,12 +11,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
-
-	"github.com/redquorum/redlock/quorum"
 )
 
 // The exit codes of every command.
@@ -51,7 +48,6 @@ var commands = []command{
 	{"driver", "a design of the simulation as a client of the box", runDriver},
 	{"explore", "many random schedules of faults: what breaks a design, with the smallest schedule", runExplore},
 	{"mutants", "one mistake at a time in the library: which check notices?", runMutants},
-	{"version", "print the version", runVersion},
 }
 
 // Main runs the command with its flags, and exits. started is the command line that starts the
@@ -84,14 +80,6 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return execute(ctx, chosen, args, stdout, stderr)
 }
 
-func runVersion(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	if err := parse(flag.NewFlagSet("version", flag.ContinueOnError), args, stderr); err != nil {
-		return err
-	}
-	fmt.Fprintln(stdout, "redlocksim", quorum.Version(), runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
-	return nil
-}
-
 // execute runs a command, reports its error and returns the exit code.
 func execute(ctx context.Context, c command, args []string, stdout, stderr io.Writer) int {
 	name := strings.TrimSpace("redlocksim " + c.name)
@@ -111,19 +99,17 @@ func execute(ctx context.Context, c command, args []string, stdout, stderr io.Wr
 		return exitOK
 	case errors.Is(err, errUsage):
 		return exitUsage
+	}
+	fmt.Fprintf(stderr, "%s: %s\n", name, says)
+	switch {
 	case errors.As(err, &wrong):
-		fmt.Fprintf(stderr, "%s: %s\n", name, says)
 		return exitUsage
 	case errors.Is(err, errInterrupted):
-		fmt.Fprintf(stderr, "%s: %s\n", name, says)
 		return exitInterrupted
 	case errors.As(err, &unknown):
-		fmt.Fprintf(stderr, "%s: %s\n", name, says)
 		return exitUnknown
-	default:
-		fmt.Fprintf(stderr, "%s: %s\n", name, says)
-		return exitFail
 	}
+	return exitFail
 }
 
 func usage(w io.Writer) {

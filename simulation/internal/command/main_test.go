@@ -73,7 +73,6 @@ func TestWrongUsage(t *testing.T) {
 		{"live -format verse", `-format is "verse", want text, json`},
 		{"live -only S99", "no scenario has such a name"},
 		{"live -only (", "-only"},
-		{"live -parallel 0", "-parallel is 0, want 1 to 64"},
 		{"live now", `unexpected argument "now"`},
 		{"live -server no-such-server", "no-such-server"},
 		{"mutants -only nothing", `no mutant "nothing"`},

@@ -3,14 +3,12 @@ package command
 import (
 	"bytes"
 	"context"
-	"errors"
 	"html"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
@@ -33,7 +31,7 @@ func TestFirstScreen(t *testing.T) {
 	r, err := matrix.Play(t.Context(), plan, matrix.Pool{})
 	require.NoError(t, err)
 	var text bytes.Buffer
-	require.NoError(t, (&matrixFlags{}).firstScreen(t.Context(), &text, r))
+	require.NoError(t, (&matrixRun{}).print(t.Context(), &text, r))
 	out := text.String()
 	assert.LessOrEqual(t, strings.Count(out, "\n"), 40, out)
 	for line := range strings.Lines(out) {
@@ -46,19 +44,6 @@ func TestFirstScreen(t *testing.T) {
 		assert.Regexp(t, words, out)
 	}
 	assert.NotContains(t, out, "\x1b")
-}
-
-// The remaining time is that of the rest at the rate so far.
-func TestTimeRemaining(t *testing.T) {
-	for _, test := range []struct {
-		seconds, done, of uint64
-		want              string
-	}{
-		{10, 100, 200, ", 10 s left"}, {10, 100, 1100, ", 100 s left"}, {10, 10, 1000, ", 17 min left"},
-		{0, 1, 2, ""}, {10, 0, 5, ""}, {10, 5, 5, ""},
-	} {
-		assert.Equal(t, test.want, left(time.Duration(test.seconds)*time.Second, test.done, test.of), "%+v", test)
-	}
 }
 
 // The page has the command that makes it again, and the text has seeds that can be played.
@@ -92,18 +77,9 @@ func TestMatrixIsInterrupted(t *testing.T) {
 		assert.Regexp(t, `^INTERRUPTED after 0 of \d\d\d+ runs\. Only\s+these are counted\.`, out, "%q", args)
 		assert.Contains(t, errs, "interrupted: this is what had been played")
 	}
-	r := (&matrixFlags{plan: matrix.Plan{Seeds: 50}}).report(matrix.Result{Runs: 3, Planned: 70})
+	r, err := (&matrixRun{plan: matrix.Plan{Seeds: 50}}).page(matrix.Result{Runs: 3, Planned: 70})
+	require.NoError(t, err)
 	assert.Equal(t, "INTERRUPTED after 3 of 70 runs. Only these are counted.", r.Notes[0])
 	assert.Contains(t, r.Title, "as far as it was played")
 	assert.Equal(t, "of 0:50", r.Seeds)
-}
-
-// An unexpected result makes the matrix fail.
-func TestWhatMakesTheMatrixFail(t *testing.T) {
-	wrong := []error{errors.New("S4 with redlock: found none"), errors.New("default under cut")}
-	var out bytes.Buffer
-	printUnexpected(&out, wrong)
-	assert.Equal(t, "\nNot as expected:\n  S4 with redlock: found none\n  default under cut\n", out.String())
-	require.EqualError(t, verdict(t.Context(), wrong), "2 cells not as expected")
-	require.NoError(t, verdict(t.Context(), nil))
 }

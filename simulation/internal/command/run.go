@@ -25,7 +25,20 @@ func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	p, err := playOne(name, design, seed, schedule)
+	setup := play.Setup{Base: name, Design: design, Seed: seed}
+	if schedule != "" {
+		text := []byte(schedule)
+		if !strings.HasPrefix(strings.TrimSpace(schedule), "[") {
+			text, err = os.ReadFile(schedule)
+		}
+		if err == nil {
+			setup.Schedule, err = simulation.ReadSchedule(text)
+		}
+		if err != nil {
+			return usageError{err}
+		}
+	}
+	p, err := play.Play(setup)
 	if err != nil {
 		return usageError{err}
 	}
@@ -39,28 +52,4 @@ func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 		fmt.Fprintln(stdout, "as expected")
 	}
 	return p.Unexpected
-}
-
-// playOne runs a scenario or a fault, with its own faults or those of -schedule: a file, or the
-// list itself.
-func playOne(name, design string, seed uint64, schedule string) (play.Run, error) {
-	setup := play.Setup{Base: name, Design: design, Seed: seed}
-	if schedule != "" {
-		text, err := scheduleText(schedule)
-		if err != nil {
-			return play.Run{}, err
-		}
-		if setup.Schedule, err = simulation.ReadSchedule(text); err != nil {
-			return play.Run{}, err
-		}
-	}
-	return play.Play(setup)
-}
-
-// scheduleText is what -schedule names: a list itself, or the content of a file.
-func scheduleText(schedule string) ([]byte, error) {
-	if strings.HasPrefix(strings.TrimSpace(schedule), "[") {
-		return []byte(schedule), nil
-	}
-	return os.ReadFile(schedule)
 }

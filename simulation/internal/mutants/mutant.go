@@ -36,11 +36,6 @@ type Detector struct {
 	Package, Test string
 }
 
-// String returns the name used in tables.
-func (d Detector) String() string {
-	return strings.NewReplacer("^", "", "$", "", "|", ", ").Replace(d.Test)
-}
-
 // errUnknown: no mutant has the given name.
 var errUnknown = errors.New("mutants: unknown")
 

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,13 +21,12 @@ import (
 
 // Result is what happened to a mutant.
 type Result struct {
-	Name string
-	// Guarantee is the text of the first marker whose line the mutant changes.
-	Guarantee string
-	Expected  string
+	mutant
 	// By is the test that caught it, "" if it has survived.
 	By   string
 	Took time.Duration
+	// breaks is the guarantee of the first marker whose line the mutant changes.
+	breaks string
 }
 
 // Caught reports whether a test caught the mutant.
@@ -37,7 +37,7 @@ func (r Result) Caught() bool { return r.By != "" }
 func (r Result) String() string {
 	by := r.By
 	if !r.Caught() {
-		by = fmt.Sprintf("NOT by %s\n  breaks: %s", r.Expected, r.Guarantee)
+		by = fmt.Sprintf("NOT by %s\n  breaks: %s", r.Detector.Test, r.breaks)
 	}
 	return fmt.Sprintf("%-30s %5.1fs  %s", r.Name, r.Took.Seconds(), by)
 }
@@ -83,7 +83,8 @@ func Run(ctx context.Context, source Source, list []mutant, parallel int, tell f
 			}
 			telling.Lock()
 			defer telling.Unlock()
-			tell(Result{m.Name, source.Guarantee(m), m.Detector.String(), by, time.Since(began)})
+			first, _ := source.marker(m.Edits[0].Marker)
+			tell(Result{m, by, time.Since(began), first.Guarantee})
 			return nil
 		})
 	}
@@ -136,7 +137,7 @@ func (s Source) detect(ctx context.Context, folder string, d Detector, mutant st
 	exit, exited := errors.AsType[*exec.ExitError](err)
 	switch {
 	case exited && exit.Exited():
-		return failure(output, d), nil
+		return cmp.Or(failure(output), d.Test), nil
 	case err == nil && !strings.Contains(output, "=== RUN "):
 		return "", fmt.Errorf("%s has no test that matches %s", d.Package, d.Test)
 	}
@@ -145,17 +146,13 @@ func (s Source) detect(ctx context.Context, folder string, d Detector, mutant st
 
 var failed = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+) \(`)
 
-// failure returns the first failed test in the output of -test.v, the innermost one, or the detector if the program ended
-// before it named one.
-func failure(output string, d Detector) string {
-	test := ""
+// failure returns the first failed test in the output of -test.v, the innermost one. "": the program ended before it
+// named one.
+func failure(output string) (test string) {
 	for _, m := range failed.FindAllStringSubmatch(output, -1) {
 		if test == "" || strings.HasPrefix(m[1], test+"/") {
 			test = m[1]
 		}
-	}
-	if test == "" {
-		return d.String()
 	}
 	return test
 }

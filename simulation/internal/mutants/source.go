@@ -107,15 +107,6 @@ func (s *Source) marker(name string) (m Marker, found bool) {
 	return s.Markers[i], true
 }
 
-// Guarantee returns the guarantee that the mutant breaks, "" if it doesn't fit the source.
-func (s *Source) Guarantee(m mutant) string {
-	if len(m.Edits) == 0 {
-		return ""
-	}
-	marker, _ := s.marker(m.Edits[0].Marker)
-	return marker.Guarantee
-}
-
 func (s *Source) path(file string) string { return filepath.Join(s.root, filepath.FromSlash(file)) }
 
 // change is text that takes the place of other text in a file.
@@ -137,10 +128,6 @@ func (s *Source) find(e edit) (file string, c change, err error) {
 	switch {
 	case !found:
 		err = fmt.Errorf("%w: there is no marker %q", errStale, e.Marker)
-	case e.Old == "":
-		err = fmt.Errorf("%w: %s: empty Old", errStale, e.Marker)
-	case e.Old == e.New:
-		err = fmt.Errorf("%w: %s: Old equals New: %q", errStale, e.Marker, e.Old)
 	case n != 1:
 		err = fmt.Errorf("%w: the line below %s is %q, and %q begins %d times in it, want once", errStale, e.Marker, strings.TrimSpace(text[m.begin:m.end]), e.Old, n)
 	}

@@ -70,10 +70,6 @@ func TestRun(t *testing.T) {
 	assert.Contains(t, does(t, 0, "run", "S1"), "found: lost update, stale write, two holders; expected: anything")
 	assert.Contains(t, does(t, 0, "run", "S8", "-design", "default"), "found: none")
 
-	path := filepath.Join(t.TempDir(), "faults.json")
-	require.NoError(t, os.WriteFile(path, []byte(`[{"kind": "cut", "process": "c1", "server": "*", "for": "1h"}]`), 0o644))
-	assert.Contains(t, does(t, 0, "run", "slow", "-schedule", path), "CUT OFF")
-	assert.Contains(t, does(t, 0, "run", "S1", "-schedule", path), "found: none", "c1 never has it")
 }
 
 // Findings are shrunk, and can be played again.

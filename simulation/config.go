@@ -87,6 +87,9 @@ type Config struct {
 	MaxEvents int
 }
 
+// keeps are the kinds of persistence, from weak to strong.
+var keeps = []fault.Keep{fault.KeepNothing, fault.KeepSecond, fault.KeepAll}
+
 func (c Config) complete() Config {
 	c.Servers, c.Processes = cmp.Or(c.Servers, 5), cmp.Or(c.Processes, 2)
 	if c.LatencyMin == 0 && c.LatencyMax == 0 {
@@ -117,7 +120,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: SemiSync is %v, want 0 to 1m", ErrConfig, c.SemiSync)
 	case c.SemiSync > 0 && c.Replicas == 0:
 		return fmt.Errorf("%w: SemiSync is %v without Replicas: there is no replica to wait for", ErrConfig, c.SemiSync)
-	case !slices.Contains([]fault.Keep{fault.KeepNothing, fault.KeepSecond, fault.KeepAll}, c.Persistence):
+	case !slices.Contains(keeps, c.Persistence):
 		return fmt.Errorf("%w: no such Persistence %q", ErrConfig, c.Persistence)
 	case !slices.Contains([]Guarding{Unguarded, GuardWrites, GuardAdmits, GuardIdempotent, GuardRepeats}, c.Guard):
 		return fmt.Errorf("%w: no such Guard %q", ErrConfig, c.Guard)

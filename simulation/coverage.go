@@ -27,4 +27,8 @@ var (
 	otherRun            = record.Counter("a server was asked in another run than its own")
 	leaseResumed        = record.Counter("a lease was resumed")
 	addressMoved        = record.Counter("an address was switched")
+	writeAfterLease     = record.Counter("a write was carried out after its lease")
+	readRefused         = record.Counter("the guard refused a read")
+	writeRefused        = record.Counter("the guard refused a write")
+	writeRepeated       = record.Counter("the resource recognised a repeated write")
 )

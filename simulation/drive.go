@@ -1,80 +1,125 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/redquorum/redlock/quorum/memory"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
+
+// newWorld makes the world of a run, with everything that is due at its start.
+func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world {
+	w := &world{cfg: cfg, work: work, names: cfg.serverNames(), scripts: redismodel.NewScripts(cfg.Scripts)}
+	w.Init(seed)
+	w.logs = cfg.Replicas > 0 || cfg.WaitReplicas > 0 || slices.ContainsFunc(schedule, func(f fault.Fault) bool {
+		return f.Kind == fault.Failover || f.Kind == fault.SplitBrain || f.Kind == fault.Restart && f.Keep != fault.KeepNothing
+	})
+	for i, name := range w.names {
+		s := newServer(w, i, name)
+		s.setMark(memory.NewMark(*s.identity(), time.Unix(0, s.started), "")) // as if its clients had known it since it started
+		w.servers = append(w.servers, s)
+	}
+	w.resource = newResource(w)
+	for i, name := range cfg.processNames() {
+		p := newProcess(w, i, name, nil)
+		w.processes = append(w.processes, p)
+		p.start(work)
+	}
+	last := time.Duration(0)
+	for _, f := range schedule {
+		w.plan(f)
+		last = max(last, f.At+f.For)
+	}
+	w.cfg.Horizon = cmp.Or(w.cfg.Horizon, last+10*time.Minute)
+	return w
+}
 
 // drive plays the run to its end. Each event wakes at most one goroutine. The next event
 // waits until all goroutines are blocked again.
 func (w *world) drive(ctx context.Context) {
-	for broken := false; ; {
+	for {
 		w.Settle()
-		if !broken && ctx.Err() != nil {
-			w.end()
-			broken = true
-			continue
+		if ctx.Err() != nil {
+			break
 		}
 		e, ok := w.Next()
-		if ok && !broken {
-			why := ""
-			switch {
-			case time.Duration(e.At) > w.cfg.Horizon:
-				why = fmt.Sprintf("not ended after %v of virtual time", w.cfg.Horizon)
-			case w.events >= w.cfg.MaxEvents:
-				why = fmt.Sprintf("not ended after %d events", w.events)
-			}
-			if why != "" {
-				w.breakOff(why)
-				broken = true
-				continue
-			}
-		}
 		switch {
-		case ok && !broken:
+		case ok && time.Duration(e.At) > w.cfg.Horizon:
+			w.stuck(fmt.Sprintf("not ended after %v of virtual time", w.cfg.Horizon))
+		case ok && w.events >= w.cfg.MaxEvents:
+			w.stuck(fmt.Sprintf("not ended after %d events", w.events))
+		case ok:
 			w.Now.Store(e.At)
 			w.events++
 			e.What.Happen()
 			continue
-		case w.running() == 0:
-			if w.cfg.Witness && w.witness == nil && !broken {
-				w.callWitness()
-				continue
-			}
+		case w.running() > 0:
+			w.stuck("nothing is left that could wake them")
+		case w.cfg.Witness && w.witness == nil:
+			w.callWitness()
+			continue
+		default:
 			return
-		case broken:
-			return // remaining goroutines are found when the bubble ends
 		}
-		w.breakOff("nothing is left that could wake them")
-		broken = true
+		break
 	}
-}
-
-// breakOff reports that processes are stuck, with all goroutines, and ends them.
-func (w *world) breakOff(why string) {
-	var stuck []string
-	for _, p := range w.processes {
-		if !p.Gone() {
-			stuck = append(stuck, p.Name)
-		}
-	}
-	w.violation(record.Stuck, "%s: %s\n%s", strings.Join(stuck, ", "), why, stacks())
-	w.end()
-}
-
-// end ends all processes.
-func (w *world) end() {
 	for _, p := range w.processes {
 		p.crash()
 	}
+	w.Settle() // remaining goroutines are found when the bubble ends
 }
 
-func stacks() string {
-	buf := make([]byte, 1<<20)
-	return string(buf[:runtime.Stack(buf, true)])
+// stuck reports that processes don't end, with all goroutines.
+func (w *world) stuck(why string) {
+	var names []string
+	for _, p := range w.processes {
+		if !p.Gone() {
+			names = append(names, p.Name)
+		}
+	}
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	w.violation(record.Stuck, "%s: %s\n%s", strings.Join(names, ", "), why, stacks)
+}
+
+// callWitness starts the last client, see Config.Witness.
+func (w *world) callWitness() {
+	w.witness = newProcess(w, len(w.processes), "witness", nil)
+	w.processes = append(w.processes, w.witness)
+	asked := map[string]bool{}
+	for e := range w.log.All() {
+		if e.Kind == record.Asked {
+			asked[e.Key] = true
+		}
+	}
+	keys := slices.Sorted(maps.Keys(asked))
+	w.witness.start(func(c *Client) {
+		ttl := max(w.cfg.Quorum.MaxTTL, w.cfg.Quorum.TTL)
+		for _, key := range keys {
+			// Not with Acquire: how long it waits may depend on which of several replies
+			// at one moment it has seen.
+			var lease Lease
+			var err error
+			for range 30 {
+				if lease, err = c.Locker.TryAcquire(c.ctx, key); err == nil {
+					break
+				}
+				c.Sleep(ttl / 10)
+			}
+			if err != nil {
+				c.p.report(record.NeverFree, fmt.Sprintf("%q could not be had in %v: %s", key, 3*ttl, record.ErrorName(err)))
+				return
+			}
+			_ = lease.Release(c.ctx) // if that fails, it expires
+		}
+	})
 }

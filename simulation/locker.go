@@ -2,11 +2,13 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // Lease is a lock as its holder sees it, such as a *quorum.Lease. Values of the type must
@@ -61,6 +63,28 @@ type Process struct {
 	// Redis is the same servers in the same order, for Redis's own commands.
 	Redis []Redis
 }
+
+// Redis sends Redis's own commands to one server, for designs that don't use this library.
+// Package redismodel lists the commands. There is also WAIT.
+type Redis interface {
+	// Name is the server's.
+	Name() string
+	// Do sends one command, at most once. An error is the connection's (ErrRefused,
+	// ErrReset) or the context's. Unless it is ErrRefused, the command may have been
+	// executed.
+	Do(ctx context.Context, args ...string) (redismodel.Reply, error)
+}
+
+// The errors of calls, for errors.Is.
+var (
+	// ErrRefused: the server is down. The command was not sent.
+	ErrRefused = errors.New("simulation: connection refused")
+	// ErrReset: the connection broke before the reply arrived. The command may have been
+	// executed.
+	ErrReset = errors.New("simulation: connection reset")
+	// ErrCrashed: the calling process has crashed, and only its goroutines remain.
+	ErrCrashed = errors.New("simulation: the process has crashed")
+)
 
 // Library makes a Locker with this library's Coordinator. It is the default of Config.Locker.
 func Library(p Process) (Locker, error) {

@@ -55,7 +55,7 @@ func TestInstancePassesCheck(t *testing.T) {
 				p := w.processes[0]
 				w.logs = true
 				_, _ = w.Next() // the process would start: the test is the process
-				clk.Clock = p.Clock
+				clk.Clock = &p.Process
 				done := make(chan struct{})
 				t.Cleanup(func() {
 					p.end()

@@ -12,33 +12,51 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// process is one client process: its clock, its connections, its Coordinator, and
-// the goroutine that runs the workload.
+// process is one client process: its clock, its connections, its Coordinator, and what its
+// goroutines have and wait for.
 type process struct {
 	kernel.Process
-	w     *world
-	links []link // one for each server, and the resource's last
-	calls map[*call]struct{}
-
-	incarnation int      // counts its incarnations from 0
-	letters     []string // that have arrived
+	w           *world
+	incarnation int // counts its incarnations from 0
 	asleepUntil int64
 
+	links         []link // one for each server, and the resource's last
+	calls         map[*call]struct{}
 	subscriptions map[string]*subscription // by address: those that are open, or to be opened
+	letters       []string                 // that have arrived
+	holdings      []*holding               // in the order in which they were acquired
 
-	several    atomic.Bool    // more than one goroutine runs its workload
-	goroutines int            // that Client.Go has started
-	workers    sync.WaitGroup // for them
-	turns      []*turn        // of goroutines that wait for them
+	several    atomic.Bool     // more than one goroutine runs its workload
+	goroutines int             // that Client.Go has started
+	workers    sync.WaitGroup  // for them
+	turns      []chan struct{} // of goroutines that wait for them
 
 	coordinator atomic.Pointer[quorum.Coordinator]
 	ctx         context.Context
 	cut         context.CancelCauseFunc // ends ctx when the process crashes; may be nil
 }
 
-func newProcess(w *world, index int, name string) *process {
-	p := &process{w: w, links: make([]link, len(w.servers)+1), calls: map[*call]struct{}{}}
-	p.Init(&w.Kernel, index, name, func(method string) {
+// link is a process's connection to a server, or to the resource.
+type link struct {
+	incarnation uint64 // of the server at the other end, 0 without a connection
+	seq         uint64 // calls sent
+	wrote       int    // the length of the server's log after the connection's last change
+}
+
+// toResource is the resource's index among the places that a process has a link to.
+const toResource = -1
+
+// newProcess makes a process that starts now. With a former one, it is the next incarnation.
+func newProcess(w *world, index int, name string, former *process) *process {
+	p := &process{w: w, links: make([]link, len(w.servers)+1), calls: map[*call]struct{}{}, subscriptions: map[string]*subscription{}}
+	var machine *kernel.Process
+	if former != nil {
+		machine, p.incarnation = &former.Process, former.incarnation+1
+		for i := range p.links {
+			p.links[i].seq = former.links[i].seq // draws for calls depend on their numbers
+		}
+	}
+	p.Init(&w.Kernel, index, name, machine, func(method string) {
 		p.report(record.Unsimulated, fmt.Sprintf("%s calls Clock.%s, which can't be simulated; use After or WithTimeout", name, method))
 	})
 	// A crash closes the Coordinator, and a context that never ends is cheaper for it.
@@ -47,6 +65,14 @@ func newProcess(w *world, index int, name string) *process {
 		p.ctx, p.cut = context.WithCancelCause(p.ctx)
 	}
 	return p
+}
+
+// link is the process's connection to a place.
+func (p *process) link(place int) *link {
+	if place == toResource {
+		place = len(p.links) - 1
+	}
+	return &p.links[place]
 }
 
 // end is the process's last operation.
@@ -67,12 +93,12 @@ func (p *process) pause(until int64) {
 func (p *process) suspend(until int64, frozen bool) {
 	p.pause(until)
 	p.asleepUntil = max(p.asleepUntil, until)
-	p.Clock.Suspend(p.w.Now.Load(), frozen)
-	p.w.believes(p)
+	p.Suspend(frozen)
+	p.believes()
 	p.w.Ahead(p.asleepUntil, kernel.MomentOf(p.Gone, func() {
-		if now := p.w.Now.Load(); now >= p.asleepUntil {
-			p.Clock.Wake(now)
-			p.w.believes(p)
+		if p.w.Now.Load() >= p.asleepUntil {
+			p.Wake()
+			p.believes()
 			p.Reset()
 		}
 	}))
@@ -83,9 +109,10 @@ func (p *process) crash() {
 	if p.Gone() {
 		return
 	}
-	w := p.w
-	w.event(record.Crashed, p.Name, "")
-	w.crashed(p)
+	p.w.event(record.Crashed, p.Name, "")
+	for _, h := range p.holdings {
+		h.end()
+	}
 	p.Die()
 	// First, because waiters of the closed Coordinator must not begin another round.
 	if c := p.coordinator.Load(); c != nil {
@@ -100,8 +127,8 @@ func (p *process) crash() {
 		c.abandon()
 	}
 	clear(p.calls)
-	for _, t := range p.turns {
-		close(t.come)
+	for _, turn := range p.turns {
+		close(turn)
 	}
 	p.turns = nil
 	for _, e := range p.subscriptions {
@@ -123,5 +150,5 @@ func (p *process) panicked(text string) { p.report(record.Panicked, p.Name+": "+
 
 // report reports a violation that the code under test, or the code around it, has noticed.
 func (p *process) report(kind record.ViolationKind, text string) {
-	p.Always(kernel.OpOrder{Kind: kernel.IsReport, Key: string(kind), Value: text}, func() { p.w.violation(kind, "%s", text) })
+	p.Post(kernel.OpOrder{Kind: kernel.IsReport, Key: string(kind), Value: text}, func() { p.w.violation(kind, "%s", text) })
 }

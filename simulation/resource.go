@@ -22,14 +22,20 @@ type resource struct {
 // register is one value.
 type register struct {
 	value   int64
-	version uint64 // counts its writes
-	done    map[*holding]done
+	version uint64              // counts its writes
+	done    map[*holding]access // the last executed write of each lease
 }
 
-// done is the last executed write of a lease.
-type done struct {
-	number uint64
-	answer accessReply
+// access is a request to the resource, and its reply.
+type access struct {
+	kind    record.EventKind // Read or Write
+	holding *holding
+	token   fencing.Token // that is shown
+	number  uint64        // of a write among those of its lease
+
+	value   int64 // to be written, and that was found
+	version uint64
+	err     error
 }
 
 // ErrOutOfOrder is the error of a resource that numbers writes, for a write that arrives
@@ -46,53 +52,53 @@ func newResource(w *world) *resource {
 	return r
 }
 
-// apply executes a request. It never blocks, because only the driver calls the guard.
-func (r *resource) apply(c *call) accessReply {
-	a, w := *c.access, r.w
-	reg := r.registers[a.holding.key]
+// execute executes a request and logs it as an event. It never blocks, because only the driver
+// calls the guard.
+func (r *resource) execute(a access, e *record.Event) access {
+	h := a.holding
+	reg := r.registers[h.key]
 	if reg == nil {
-		reg = &register{}
-		r.registers[a.holding.key] = reg
+		reg = &register{done: map[*holding]access{}}
+		r.registers[h.key] = reg
 	}
-	used := func(words string) *record.Event {
-		e := w.message(a.kind, c)
-		e.Goroutine, e.Key, e.Token, e.Lease, e.Words = a.goroutine, a.holding.key, a.token, a.holding.number, words
-		return e
+	e.Goroutine, e.Key, e.Token, e.Lease = h.goroutine, h.key, a.token, h.number
+	last := reg.done[h]
+	switch write := a.kind == record.Write; {
+	case write && a.number == last.number:
+		e.Words = "repeated"
+		r.w.count(writeRepeated)
+		return last
+	case write && a.number < last.number:
+		a.err = ErrOutOfOrder
+	default:
+		a.err = r.pass(a)
 	}
-	if last := reg.done[a.holding]; a.kind == record.Write && a.number <= last.number {
-		if a.number == last.number {
-			used("repeated")
-			return last.answer
-		}
-		used("refused")
-		return accessReply{err: ErrOutOfOrder}
+	if a.err != nil {
+		e.Words = "refused"
+		r.w.count(map[record.EventKind]string{record.Read: readRefused, record.Write: writeRefused}[a.kind])
+		return access{err: a.err}
 	}
-	if err := r.pass(a); err != nil {
-		used("refused")
-		return accessReply{err: err}
-	}
+	e.AsOf = a.version
 	if a.kind == record.Write {
 		reg.value = a.value
 		reg.version++
-	}
-	did := used("")
-	did.Version, did.AsOf, did.Value = reg.version, a.version, reg.value
-	answer := accessReply{value: reg.value, version: reg.version}
-	if a.kind == record.Write && w.cfg.Guard.numbers() {
-		if reg.done == nil {
-			reg.done = map[*holding]done{}
+		if h.ended() || r.w.Now.Load() >= h.until() {
+			r.w.count(writeAfterLease)
 		}
-		reg.done[a.holding] = done{number: a.number, answer: answer}
 	}
-	return answer
+	a.value, a.version = reg.value, reg.version
+	e.Value, e.Version = a.value, a.version
+	if a.kind == record.Write && r.w.cfg.Guard.numbers() {
+		reg.done[h] = a
+	}
+	return a
 }
 
+// pass asks the guard.
 func (r *resource) pass(a access) error {
 	ctx := context.Background()
 	switch {
-	case r.guard == nil:
-		return nil
-	case a.kind == record.Read && r.w.cfg.Guard == GuardWrites:
+	case r.guard == nil, a.kind == record.Read && r.w.cfg.Guard == GuardWrites:
 		return nil
 	case a.kind == record.Read:
 		return r.guard.Admit(ctx, a.holding.key, a.token)

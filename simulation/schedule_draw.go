@@ -38,9 +38,6 @@ func Draw(seed uint64, cfg Config, of []fault.Kind, most int, span time.Duration
 	return s
 }
 
-// keeps are the kinds of persistence, from weak to strong.
-var keeps = []fault.Keep{fault.KeepNothing, fault.KeepSecond, fault.KeepAll}
-
 // drawer draws one fault.
 type drawer struct {
 	seed, n uint64

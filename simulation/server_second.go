@@ -26,7 +26,7 @@ func (s *server) split(f fault.Fault) {
 	old := &server{
 		w: w, index: s.index, name: s.name + "'", wall: s.wall, data: s.data, log: slices.Clone(s.log),
 		incarnation: s.incarnation, id: s.id, replID: s.replID, promoted: s.promoted, up: true, started: s.started,
-		hungUntil: s.hungUntil, lost: s.lost, shown: maps.Clone(s.shown), mark: s.mark,
+		hungUntil: s.hungUntil, lost: s.lost, shown: maps.Clone(s.shown), mark: s.mark, subscriptions: map[string]*subscription{},
 	}
 	old.connectNotify()
 	if old.hungUntil > now {

@@ -54,7 +54,7 @@ func (w *world) strike(f fault.Fault) {
 	}
 }
 
-// strike applies the fault to a process.
+// strikeProcess applies the fault to a process.
 func (w *world) strikeProcess(f fault.Fault, p *process) {
 	now := w.Now.Load()
 	w.suffers(f, p.Name, "")
@@ -69,11 +69,11 @@ func (w *world) strikeProcess(f fault.Fault, p *process) {
 		p.reboot(int64(f.For))
 	case fault.Step:
 		w.count(clockStepped)
-		p.Clock.StepWall(now, int64(f.By))
-		w.believes(p)
+		p.StepWall(int64(f.By))
+		p.believes()
 	case fault.Rate:
-		p.Clock.SetRate(now, f.PPM)
-		w.believes(p)
+		p.SetRate(f.PPM)
+		p.believes()
 		p.Reset()
 	}
 }

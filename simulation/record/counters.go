@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
@@ -17,18 +18,9 @@ func Counter(name string) string {
 	return name
 }
 
-// Counters of situations that several events show together.
-var (
-	writeAfterLease = Counter("a write was carried out after its lease")
-	overvalued      = Counter(LongerThanKept)
-	readRefused     = Counter("the guard refused a read")
-	writeRefused    = Counter("the guard refused a write")
-	writeRepeated   = Counter("the resource recognised a repeated write")
-)
-
 // LongerThanKept is the counter in Log.Counts of leases that were granted or extended with
-// more validity than their servers keep the key, see Lease.
-const LongerThanKept = "a lease was promised for longer than its servers keep it"
+// more validity than their servers keep the key, see simulation.Lease.
+var LongerThanKept = Counter("a lease was promised for longer than its servers keep it")
 
 // lockErrors are the errors of locks, from the particular to the general. The first match
 // names an error.
@@ -51,6 +43,28 @@ func ErrorName(err error) string {
 }
 
 const noLease = "no lease: "
+
+// Counts counts the situations that the checks look for. That a check found nothing proves
+// little if its situation never occurred.
+func (l Log) Counts() map[string]int {
+	counts := make(map[string]int, 32)
+	for e := range l.All() {
+		if what := kinds[e.Kind].counter; what != "" {
+			counts[what]++
+		}
+		switch e.Kind {
+		case Counted:
+			counts[e.Words]++
+		case Refused:
+			counts[noLease+e.Words]++
+		case Voted:
+			if !strings.HasPrefix(e.Words, "failed") { // what failed is counted for what it is
+				counts[e.Op+" "+e.Words]++
+			}
+		}
+	}
+	return counts
+}
 
 // Counters lists the names of all counters of Log.Counts, sorted. Counters that are missing
 // in Log.Counts were never reached.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// timeout is a context of a Clock.
+// timeout is a context of a Process.
 type timeout struct {
 	parent   context.Context
 	deadline time.Time
@@ -21,6 +21,49 @@ type timeout struct {
 }
 
 type timeoutKey struct{}
+
+// WithDeadline is context.WithDeadline on the process's clock.
+func (p *Process) WithDeadline(parent context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
+	return p.with(parent, deadline, p.Until(deadline))
+}
+
+// WithTimeout is context.WithTimeout on the process's clock.
+func (p *Process) WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return p.with(parent, p.Now().Add(d), d)
+}
+
+func (p *Process) with(parent context.Context, deadline time.Time, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx := &timeout{parent: parent, deadline: deadline}
+	if outer, ok := parent.Deadline(); ok && outer.Before(deadline) {
+		ctx.deadline = outer
+	}
+	if parent.Done() != nil {
+		ctx.mu.Lock() // end may come at once, on another goroutine
+		ctx.stop = context.AfterFunc(parent, func() { ctx.end(parent.Err()) })
+		ctx.mu.Unlock()
+	}
+	switch {
+	case parent.Err() != nil:
+		ctx.end(parent.Err())
+	case d <= 0 || p.Dead.Load():
+		ctx.Expire()
+	default:
+		ctx.timer = Timer{p: p, due: p.Mono() + int64(d), ends: ctx}
+		p.set(&ctx.timer)
+	}
+	return ctx, func() { ctx.end(context.Canceled) }
+}
+
+// BindTo binds the timeout of a context to a call, as Bind does. Contexts have no names, and the timeouts
+// of all servers are due at the same moment.
+func (t *Timer) BindTo(p *Process, ctx context.Context, tie uint64) {
+	of, _ := ctx.Value(timeoutKey{}).(*timeout)
+	if of == nil || of.timer.bound || of.timer.p != p {
+		return
+	}
+	of.timer.bound = true
+	t.Bind(p, of.timer.due, of, tie)
+}
 
 func (t *timeout) Deadline() (time.Time, bool) { return t.deadline, true }
 

@@ -1,9 +1,11 @@
 // Package kernel is the clockwork of a run: true time, the queue of events, the inbox of what the code
-// under test asks for, the order in which all that happens, and the clocks of processes. It knows no
-// server, no message and no lock.
+// under test asks for, the order in which all that happens, and the processes with their clocks. It knows
+// no server, no message and no lock.
 package kernel
 
 import (
+	"container/heap"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing/synctest"
@@ -12,7 +14,7 @@ import (
 // Kernel is the clockwork of a run: true time, the queue of events, and the inbox of what the
 // code under test asks for. A single goroutine, the driver, owns everything in it. The goroutines
 // of the code under test are blocked while it works, and it waits (in Settle) while they
-// run. They communicate with it only through Post.
+// run. They communicate with it only through the inbox.
 type Kernel struct {
 	Seed uint64
 
@@ -20,6 +22,7 @@ type Kernel struct {
 	queue  queue
 	n      uint64 // events entered
 	Timers int    // plain timers among those that happened
+	steps  uint64 // how often the inbox was carried out
 
 	// resting is set while the driver waits and the code under test runs. At other times
 	// the driver itself may run code under test: a receiver of votes.
@@ -27,14 +30,14 @@ type Kernel struct {
 	Awake   bool // a goroutine of the code under test was woken since the last settle
 
 	inboxMu sync.Mutex
-	inbox   []Op
-	drained []Op // the inbox before, for its memory
+	inbox   []op
+	drained []op // the inbox before, for its memory
 }
 
 // Init prepares a run.
 func (k *Kernel) Init(seed uint64) {
 	k.Seed, k.Awake = seed, true
-	k.queue, k.inbox, k.drained = make(queue, 0, 64), make([]Op, 0, 32), make([]Op, 0, 32)
+	k.queue, k.inbox, k.drained = make(queue, 0, 64), make([]op, 0, 32), make([]op, 0, 32)
 }
 
 // Settle waits until all goroutines of the code under test are blocked and executes their
@@ -54,28 +57,66 @@ func (k *Kernel) Settle() {
 		if len(ops) == 0 && !k.Awake {
 			return
 		}
-		k.carryOut(ops)
+		k.steps++
+		if len(ops) > 1 {
+			slices.SortStableFunc(ops, func(a, b op) int { return a.order.compare(b.order) })
+		}
+		for _, o := range ops {
+			o.do()
+		}
 		clear(k.drained)
 	}
 }
 
+// post gives an operation to the driver.
+func (k *Kernel) post(o op) {
+	k.inboxMu.Lock()
+	k.inbox = append(k.inbox, o)
+	k.inboxMu.Unlock()
+}
+
+// Push enters an event at the true time at, or at once if that has passed.
+func (k *Kernel) Push(at int64, tie uint64, what Happening) {
+	k.push(&event{At: at, first: at, tie: tie, What: what})
+}
+
+// Ahead enters an event that comes before all others of its moment.
+func (k *Kernel) Ahead(at int64, what Happening) {
+	k.push(&event{At: at, first: -1, What: what})
+}
+
+// Schedule is Ahead for an event that always has an effect.
+func (k *Kernel) Schedule(at int64, do func()) { k.Ahead(at, moment{do: do}) }
+
+func (k *Kernel) push(e *event) {
+	if e.At == Never {
+		return
+	}
+	now := k.Now.Load()
+	k.n++
+	e.At, e.n = max(e.At, now), k.n
+	if e.first >= 0 {
+		e.first = max(e.first, now)
+	}
+	heap.Push(&k.queue, e)
+}
+
 // Next removes the next live event from the queue. Events of a paused process are deferred
 // until it runs again.
-func (k *Kernel) Next() (e event, ok bool) {
+func (k *Kernel) Next() (e *event, ok bool) {
 	for len(k.queue) > 0 {
-		e := k.queue.pop()
-		if !e.What.Live() {
+		e := heap.Pop(&k.queue).(*event)
+		switch {
+		case !e.What.Live():
 			if m, ok := e.What.(interface{ Missed(at int64) }); ok {
 				m.Missed(e.At)
 			}
-			continue
+		case e.pausedUntil != nil && *e.pausedUntil > e.At:
+			e.At = *e.pausedUntil
+			heap.Push(&k.queue, e)
+		default:
+			return e, true
 		}
-		if p := e.proc; p != nil && p.PausedUntil > e.At {
-			e.At = p.PausedUntil
-			k.queue.push(e)
-			continue
-		}
-		return e, true
 	}
-	return event{}, false
+	return nil, false
 }

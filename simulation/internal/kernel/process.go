@@ -3,14 +3,21 @@ package kernel
 import (
 	"runtime"
 	"sync/atomic"
+	"time"
+
+	"github.com/benbjohnson/clock"
 )
 
-// Process is a process as the clockwork sees it: its clock with its timers, and whether it runs.
+// Process is a process as the clockwork sees it: its clock with its timers, and whether it runs. It is
+// the clock.Clock of the code under test.
+//
+// Timer, Ticker, Tick and AfterFunc make timers that work only in real time. A process that calls
+// them is reported, and their timers never fire.
 type Process struct {
+	Clock
 	kernel *Kernel
 	Index  int
 	Name   string
-	Clock  *Clock
 
 	PausedUntil int64
 
@@ -28,15 +35,18 @@ type Process struct {
 	unsimulated func(method string)
 }
 
-// Init prepares a process that starts now.
-func (p *Process) Init(k *Kernel, index int, name string, unsimulated func(method string)) {
-	p.kernel, p.Index, p.Name, p.unsimulated, p.sweepAt = k, index, name, unsimulated, 64
-	p.Clock = newClock(p, k.Now.Load())
-}
+var _ clock.Clock = (*Process)(nil)
 
-// Continues makes the process the next incarnation of another one, on the same machine.
-func (p *Process) Continues(former *Process) {
-	p.Clock.continueFrom(former.Clock, p.kernel.Now.Load())
+// Init prepares a process that starts now. With a former one, it is the next incarnation on the
+// same machine.
+func (p *Process) Init(k *Kernel, index int, name string, former *Process, unsimulated func(method string)) {
+	p.kernel, p.Index, p.Name, p.unsimulated, p.sweepAt = k, index, name, unsimulated, 64
+	p.now = &k.Now
+	if former == nil {
+		p.Clock.begin(nil)
+	} else {
+		p.Clock.begin(&former.Clock)
+	}
 }
 
 // Gone reports whether the process has ended or crashed. For the driver.
@@ -46,14 +56,6 @@ func (p *Process) Gone() bool { return p.Ended || p.Dead.Load() }
 func (p *Process) Die() {
 	p.Dead.Store(true)
 	p.kernel.Awake = true
-}
-
-// DropTimers fires all timers of a process that has died.
-func (p *Process) DropTimers() {
-	for _, t := range p.timers {
-		t.fire()
-	}
-	p.timers = nil
 }
 
 // Remain ends the calling goroutine of a crashed process after many attempts: a goroutine
@@ -70,4 +72,49 @@ func (p *Process) Exit() {
 	if p.Dead.Load() {
 		runtime.Goexit()
 	}
+}
+
+// Post gives the driver an operation of the process.
+func (p *Process) Post(order OpOrder, do func()) {
+	order.Process = p.Index
+	p.kernel.post(op{order, do})
+}
+
+// Tell is Post of an operation that has no effect once the process has ended.
+func (p *Process) Tell(order OpOrder, do func()) {
+	p.Post(order, func() {
+		if !p.Gone() {
+			do()
+		}
+	})
+}
+
+// Push enters an event that reaches the process: a pause defers it.
+func (p *Process) Push(at int64, tie uint64, what Happening) { p.PushFrom(at, at, tie, what) }
+
+// PushFrom is Push of an event that was deferred from an earlier moment.
+func (p *Process) PushFrom(at, first int64, tie uint64, what Happening) {
+	p.kernel.push(&event{At: at, first: first, tie: tie, pausedUntil: &p.PausedUntil, What: what})
+}
+
+// The part of clock.Clock that is not simulated.
+
+// AfterFunc is not simulated, see Process.
+func (p *Process) AfterFunc(time.Duration, func()) *clock.Timer {
+	return p.still("AfterFunc").AfterFunc(time.Hour, func() {})
+}
+
+// Timer is not simulated, see Process.
+func (p *Process) Timer(time.Duration) *clock.Timer { return p.still("Timer").Timer(time.Hour) }
+
+// Ticker is not simulated, see Process.
+func (p *Process) Ticker(time.Duration) *clock.Ticker { return p.still("Ticker").Ticker(time.Hour) }
+
+// Tick is not simulated, see Process.
+func (p *Process) Tick(time.Duration) <-chan time.Time { return p.still("Tick").Tick(time.Hour) }
+
+// still reports the call of a method, and returns a clock that stands still.
+func (p *Process) still(method string) clock.Clock {
+	p.unsimulated(method)
+	return clock.NewMock()
 }

@@ -27,15 +27,20 @@ type event struct {
 	At    int64 // true time
 	first int64 // when it was due before a pause deferred it; the order of deferred events
 	tie   uint64
-	n     uint64   // order of entry, the last resort
-	proc  *Process // that it reaches, and whose pause defers it; nil: none
-	What  Happening
+	n     uint64 // order of entry, the last resort
+	// pausedUntil is that of the process that it reaches, whose pause defers it; nil: there is none.
+	pausedUntil *int64
+	What        Happening
 }
 
-// before is the order of the queue. Events of one moment have a seeded order. Equal times are
-// normal, because all servers have the same timeout, and code must not rely on any order.
-func (e *event) before(o *event) bool {
-	switch {
+// queue is the events, as container/heap wants them. Events of one moment have a seeded order. Equal
+// times are normal, because all servers have the same timeout, and code must not rely on any order.
+type queue []*event
+
+func (q queue) Len() int { return len(q) }
+
+func (q queue) Less(i, j int) bool {
+	switch e, o := q[i], q[j]; {
 	case e.At != o.At:
 		return e.At < o.At
 	case e.first != o.first:
@@ -47,73 +52,13 @@ func (e *event) before(o *event) bool {
 	}
 }
 
-// queue is a binary heap of events.
-type queue []event
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
-func (q *queue) push(e event) {
-	*q = append(*q, event{})
-	h := *q
-	i := len(h) - 1
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !e.before(&h[parent]) {
-			break
-		}
-		h[i] = h[parent]
-		i = parent
-	}
-	h[i] = e
+func (q *queue) Push(e any) { *q = append(*q, e.(*event)) }
+
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	e := (*q)[last]
+	(*q)[last], *q = nil, (*q)[:last]
+	return e
 }
-
-func (q *queue) pop() event {
-	h := *q
-	top, last := h[0], len(h)-1
-	e := h[last]
-	h[last] = event{}
-	h = h[:last]
-	*q = h
-	if last == 0 {
-		return top
-	}
-	i := 0
-	for {
-		child := 2*i + 1
-		if child >= last {
-			break
-		}
-		if next := child + 1; next < last && h[next].before(&h[child]) {
-			child = next
-		}
-		if !h[child].before(&e) {
-			break
-		}
-		h[i] = h[child]
-		i = child
-	}
-	h[i] = e
-	return top
-}
-
-// Push enters an event at the true time at, or at once if that has passed.
-func (k *Kernel) Push(at int64, tie uint64, p *Process, what Happening) {
-	k.PushFrom(at, at, tie, p, what)
-}
-
-// PushFrom enters an event that was deferred from an earlier moment.
-func (k *Kernel) PushFrom(at, first int64, tie uint64, p *Process, what Happening) {
-	if at == Never {
-		return
-	}
-	now := k.Now.Load()
-	k.n++
-	k.queue.push(event{At: max(at, now), first: max(first, now), tie: tie, n: k.n, proc: p, What: what})
-}
-
-// Ahead enters an event that comes before all others of its moment.
-func (k *Kernel) Ahead(at int64, what Happening) {
-	k.n++
-	k.queue.push(event{At: max(at, k.Now.Load()), first: -1, n: k.n, What: what})
-}
-
-// Schedule is ahead for an event that always has an effect.
-func (k *Kernel) Schedule(at int64, do func()) { k.Ahead(at, moment{do: do}) }

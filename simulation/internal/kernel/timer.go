@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"context"
 	"slices"
 	"time"
 )
@@ -16,8 +15,9 @@ type Timer struct {
 
 	// Only the driver uses what follows.
 	tie   uint64
+	step  uint64   // in which it was set
 	more  []*Timer // others of the same moment that are indistinguishable
-	bound bool     // a call's event ends it, a call's event ends it
+	bound bool     // a call's event ends it
 	over  bool
 }
 
@@ -27,42 +27,34 @@ type timed interface {
 	Expire()
 }
 
+// After sends the time once d has passed on the monotonic clock.
+func (p *Process) After(d time.Duration) <-chan time.Time {
+	ch := make(chan time.Time, 1)
+	p.set(&Timer{p: p, due: p.Mono() + int64(max(0, d)), ch: ch})
+	return ch
+}
+
+// Sleep returns once d has passed on the monotonic clock.
+func (p *Process) Sleep(d time.Duration) { <-p.After(d) }
+
 // set sets a timer. The timers of a crashed process are due at once.
 func (p *Process) set(t *Timer) {
 	if p.Dead.Load() {
 		p.Remain()
-		if t.ch != nil {
-			t.ch <- p.Clock.Now()
-		} else {
-			t.ends.Expire()
-		}
+		t.fire()
 		return
 	}
-	p.Post(t)
-}
-
-func (t *Timer) Order() OpOrder {
-	kind := 0
+	order := OpOrder{Kind: isTimer, N: uint64(t.due)}
 	if t.ends != nil {
-		kind = 1
+		order.Op = 1
 	}
-	return OpOrder{Process: t.p.Index, Kind: isTimer, Op: kind, N: uint64(t.due)}
+	p.Post(order, t.enter)
 }
 
-// join joins a timer of the same process that was set in the same step for the same
-// moment. The two are indistinguishable, so any order between them would depend on
-// goroutine scheduling. They fire together.
-func (t *Timer) join(o Op) bool {
-	other, ok := o.(*Timer)
-	if !ok || other.Order() != t.Order() {
-		return false
-	}
-	t.more = append(t.more, other)
-	return true
-}
-
-// Apply enters the timer, unless a call's event ends it.
-func (t *Timer) Apply() {
+// enter enters a timer that was set, unless a call's event ends it. It joins a timer of the same process
+// that was set in the same step for the same moment. The two are indistinguishable, so any order between
+// them would depend on goroutine scheduling. They fire together.
+func (t *Timer) enter() {
 	p := t.p
 	if p.Gone() {
 		t.fire()
@@ -72,43 +64,47 @@ func (t *Timer) Apply() {
 		p.timers = slices.DeleteFunc(p.timers, func(other *Timer) bool { return !other.Waiting() })
 		p.sweepAt = max(64, 2*len(p.timers))
 	}
-	if t.Waiting() && !t.bound || len(t.more) > 0 {
-		t.tie = Draw(p.kernel.Seed, tagTimer, uint64(p.Index), uint64(p.kernel.Now.Load()), uint64(t.due))
-		t.enter()
+	if !t.Waiting() || t.bound {
+		return
 	}
+	t.step = p.kernel.steps
+	if n := len(p.timers); n > 0 {
+		if o := p.timers[n-1]; o.step == t.step && o.due == t.due && (o.ends == nil) == (t.ends == nil) {
+			o.more = append(o.more, t)
+			return
+		}
+	}
+	t.tie = Draw(p.kernel.Seed, tagTimer, uint64(p.Index), uint64(p.kernel.Now.Load()), uint64(t.due))
+	t.add()
 }
 
 // Bind enters a timer of a call: its end is named after the call, and doesn't depend on the order in
 // which timers are set.
 func (t *Timer) Bind(p *Process, due int64, ends timed, tie uint64) {
 	*t = Timer{p: p, due: due, ends: ends, tie: tie}
-	t.enter()
+	t.add()
 }
 
-// BindTo binds the timeout of a context to a call. Contexts have no names, and the timeouts of all
-// servers are due at the same moment.
-func (t *Timer) BindTo(p *Process, ctx context.Context, tie uint64) {
-	of, _ := ctx.Value(timeoutKey{}).(*timeout)
-	if of == nil || of.timer.bound || of.timer.p != p {
-		return
-	}
-	of.timer.bound = true
-	t.Bind(p, of.timer.due, of, tie)
-}
-
-// enter enters the timer's event.
-func (t *Timer) enter() {
+func (t *Timer) add() {
 	t.p.timers = append(t.p.timers, t)
 	t.push()
 }
 
-func (t *Timer) push() { t.p.kernel.Push(t.p.Clock.Present().Mono.When(t.due), t.tie, t.p, t) }
+func (t *Timer) push() { t.p.Push(t.p.Present().Mono.When(t.due), t.tie, t) }
 
 // Reset enters all timers anew after the clock's rate has changed.
 func (p *Process) Reset() {
 	for _, t := range p.timers {
 		t.push()
 	}
+}
+
+// DropTimers fires all timers of a process that has died.
+func (p *Process) DropTimers() {
+	for _, t := range p.timers {
+		t.fire()
+	}
+	p.timers = nil
 }
 
 // Waiting reports whether the timer, on its own, still has an effect.
@@ -118,8 +114,8 @@ func (t *Timer) Live() bool {
 	if t.p.Gone() || t.over {
 		return false
 	}
-	all := func(t *Timer) bool { return t.ends == nil || t.Waiting() && !t.bound }
-	return all(t) || slices.ContainsFunc(t.more, all)
+	waits := func(t *Timer) bool { return t.Waiting() && !t.bound }
+	return waits(t) || slices.ContainsFunc(t.more, waits)
 }
 
 func (t *Timer) Happen() {
@@ -127,7 +123,7 @@ func (t *Timer) Happen() {
 	if t.ch != nil {
 		k.Timers++
 	}
-	if t.p.Clock.Present().Mono.At(k.Now.Load()) < t.due {
+	if t.p.Mono() < t.due {
 		t.push() // the clock was slower than foreseen
 		return
 	}
@@ -143,7 +139,7 @@ func (t *Timer) fire() {
 			one.ends.Expire()
 		case one.ch != nil:
 			select {
-			case one.ch <- one.p.Clock.Now():
+			case one.ch <- one.p.Now():
 			default: // it has fired before
 			}
 		}

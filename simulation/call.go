@@ -1,0 +1,234 @@
+package simulation
+
+import (
+	"context"
+	"time"
+
+	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
+)
+
+// call is one request of a process and the wait for its reply.
+type call struct {
+	message
+	name    string
+	execute func(*request) // when it has arrived at its place
+
+	// The call ends with the context, or without one at this monotonic time.
+	ctx context.Context
+	due int64
+	// The answer goes to a receiver of votes, or to a channel that has room for it.
+	to    wire.Receiver
+	reply chan *answer
+
+	opens *subscription // on a connection of its own; nil: it uses the link
+
+	// Only the driver uses what follows.
+	answered bool
+	// The events of most calls, allocated together with the call.
+	request request
+	back    reply
+	bound   kernel.Timer
+}
+
+// answer is the reply to a call: to a request of the library a vote, to others a value. Both have
+// the vote's error.
+type answer struct {
+	vote  wire.Vote
+	value any
+}
+
+// failed is the answer of a call that failed.
+func failed(err error, unsent bool) *answer {
+	return &answer{vote: wire.Vote{Err: err, Unsent: unsent}}
+}
+
+// do posts the call and waits for the answer on one channel. The driver delivers the context's end there
+// too, because a select with two ready cases would be random.
+func (c *call) do(order kernel.OpOrder) *answer {
+	c.reply = make(chan *answer, 1)
+	if c.p.Dead.Load() {
+		c.p.Remain()
+		return failed(ErrCrashed, true)
+	}
+	if c.ctx != nil {
+		defer context.AfterFunc(c.ctx, c.cancel)()
+	}
+	c.post(order)
+	return <-c.reply
+}
+
+func (c *call) post(order kernel.OpOrder) {
+	order.Kind, order.Place = kernel.IsCall, c.place
+	c.p.Post(order, c.begin)
+}
+
+// begin numbers the call and sends it, unless a fault pauses the process at this call.
+func (c *call) begin() {
+	p, now := c.p, c.p.w.Now.Load()
+	if p.Gone() {
+		c.abandon()
+		return
+	}
+	link := p.link(c.place)
+	link.seq++
+	c.seq = link.seq
+	p.calls[c] = struct{}{}
+	if c.opens != nil {
+		c.opens.named(c.seq)
+	}
+	if c.ctx == nil {
+		c.bound.Bind(&p.Process, c.due, c, c.tie(4))
+	} else {
+		c.bound.BindTo(&p.Process, c.ctx, c.tie(4))
+	}
+	p.w.byOperation(c)
+	switch {
+	case p.Gone():
+	case p.PausedUntil > now:
+		p.PushFrom(p.PausedUntil, now, c.tie(0), kernel.MomentOf(c.over, c.send))
+	default:
+		c.send()
+	}
+}
+
+// send sends the request.
+func (c *call) send() {
+	c.event(record.Sent).Op = c.name
+	c.request.call = c
+	if c.opens == nil {
+		c.request.incarnation = c.p.link(c.place).incarnation
+	}
+	delay, lost := c.passage(fault.Requests)
+	w := c.p.w
+	at := w.Now.Load() + int64(delay)
+	// The copy may arrive although the original was lost.
+	if by, repeated := c.repeats(); repeated {
+		w.Push(at+int64(by), c.tie(7), &request{call: c, incarnation: c.request.incarnation, again: true})
+	}
+	if lost {
+		c.event(record.RequestLost)
+		return
+	}
+	w.Push(at, c.tie(1), &c.request)
+}
+
+// answer wakes the caller, or calls its Receiver on the driver's goroutine. That is safe:
+// Receive doesn't block, and all other goroutines are blocked and hold no locks.
+func (c *call) answer(a *answer) {
+	if c.answered {
+		return
+	}
+	c.answered, c.p.w.Awake = true, true
+	delete(c.p.calls, c)
+	if c.to == nil {
+		c.reply <- a
+	} else {
+		c.to.Receive(a.vote)
+	}
+}
+
+// abandon ends the wait of a process that has crashed.
+func (c *call) abandon() { c.answer(failed(ErrCrashed, false)) }
+
+// cancel ends the call because its context has ended.
+func (c *call) cancel() {
+	err := context.Cause(c.ctx)
+	c.p.Post(kernel.OpOrder{Kind: kernel.IsCancel, Place: c.place, N: c.seq}, func() { c.failSoon(3, record.GaveUp, err) })
+}
+
+// failSoon lets the call fail at this moment.
+func (c *call) failSoon(leg uint64, kind record.EventKind, err error) {
+	if !c.over() {
+		c.p.Push(c.p.w.Now.Load(), c.tie(leg), kernel.MomentOf(c.over, func() { c.fail(kind, err) }))
+	}
+}
+
+func (c *call) fail(kind record.EventKind, err error) {
+	c.event(kind)
+	c.answer(failed(err, false))
+}
+
+// over reports whether nobody waits for the call's reply any more.
+func (c *call) over() bool { return c.answered || c.p.Gone() }
+
+func (c *call) Waiting() bool { return !c.answered }
+
+// Expire ends the call because its timeout has passed.
+func (c *call) Expire() {
+	if !c.answered {
+		c.fail(record.GaveUp, context.DeadlineExceeded)
+	}
+}
+
+// request is a call on its way to its place.
+type request struct {
+	call        *call
+	incarnation uint64 // of the server at the other end, 0: it opens the connection
+
+	// again marks the second copy of a request that arrives twice. Its reply is
+	// discarded.
+	again bool
+}
+
+// link is the sender's connection.
+func (r *request) link() *link { return r.call.p.link(r.call.place) }
+
+func (r *request) Live() bool { return true } // also if its sender is gone
+
+func (r *request) Happen() {
+	if r.again {
+		r.call.event(record.RequestDuplicated)
+	}
+	r.call.execute(r)
+}
+
+// reply sends the answer.
+func (r *request) reply(a *answer) {
+	c := r.call
+	if r.again {
+		return
+	}
+	c.back = reply{c, a}
+	if !c.arrive(fault.Replies, c.tie(2), &c.back) {
+		c.event(record.ReplyLost)
+	}
+}
+
+// reply is an answer on its way to the process.
+type reply struct {
+	call   *call
+	answer *answer
+}
+
+func (r *reply) Live() bool { return !r.call.over() }
+
+// Missed reports a reply that comes after the call has ended.
+func (r *reply) Missed(at int64) {
+	if !r.call.p.Gone() {
+		r.call.event(record.Ignored).At = time.Duration(at)
+	}
+}
+
+func (r *reply) Happen() {
+	r.call.event(record.Received)
+	r.call.answer(r.answer)
+}
+
+// cutConnection closes the connection to a server. Sent requests still arrive; calls that
+// wait for a reply fail.
+func (p *process) cutConnection(place int) {
+	p.links[place].incarnation = 0
+	for _, e := range sorted(p.subscriptions) {
+		if e.place == place {
+			e.breakNow()
+		}
+	}
+	for c := range p.calls {
+		if c.place == place {
+			c.failSoon(5, record.CutOff, ErrReset)
+		}
+	}
+}

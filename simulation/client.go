@@ -1,0 +1,210 @@
+package simulation
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
+)
+
+// Workload is what each client process does. It runs on a goroutine of the process and
+// on those that it starts with Client.Go. Each goroutine must use only its own Client:
+// real time, shared channels and shared memory are not simulated. After a crash of the
+// process, the next call of a Client's method doesn't return.
+type Workload func(c *Client)
+
+// Client is a Workload's access to the world. Everything done through it is recorded and
+// checked.
+type Client struct {
+	// Name and Index are the process's: "c1" has the index 0.
+	Name  string
+	Index int
+	// Incarnation counts the process's incarnations from 0, see Reboot.
+	Incarnation int
+
+	// Locker is the process's lock. Coordinator is its Coordinator, nil for a Locker
+	// that isn't Coordinated. The checks don't see leases that are acquired from them
+	// directly.
+	Locker      Locker
+	Coordinator *quorum.Coordinator
+
+	// Goroutine is 0 for the workload's first goroutine; Go counts from 1.
+	Goroutine int
+
+	p        *process
+	ctx      context.Context
+	holdings map[Lease]*holding
+	records  uint64
+	turns    uint64
+	letters  uint64
+	started  uint64
+	stirred  bool // the library may still be working on the last request
+}
+
+func (p *process) newClient(goroutine int, locker Locker, coordinator *quorum.Coordinator) *Client {
+	return &Client{
+		Name: p.Name, Index: p.Index, Incarnation: p.incarnation, Goroutine: goroutine, Locker: locker, Coordinator: coordinator,
+		p: p, ctx: p.ctx, holdings: map[Lease]*holding{},
+	}
+}
+
+// Context is the process's context. It never ends.
+func (c *Client) Context() context.Context { return c.ctx }
+
+// Clock is the process's clock.
+func (c *Client) Clock() clock.Clock { return &c.p.Process }
+
+// Sleep waits for d on the process's clock.
+func (c *Client) Sleep(d time.Duration) {
+	c.p.Sleep(d)
+	c.stirred = false
+	c.p.Exit()
+}
+
+// SleepUntil waits until d has passed since the process started, by its own clock.
+func (c *Client) SleepUntil(d time.Duration) {
+	if left := d - c.p.SinceStart(); left > 0 {
+		c.Sleep(left)
+	}
+}
+
+// Seed is the run's seed.
+func (c *Client) Seed() uint64 { return c.p.w.Seed }
+
+// Pick draws a number from 0 to n-1, n at least 1: the same one for the same seed,
+// process, incarnation, goroutine and about.
+func (c *Client) Pick(about uint64, n int) int {
+	return int(kernel.Draw(c.p.w.Seed, kernel.TagPick, uint64(c.Index)|uint64(c.Goroutine)<<16|uint64(c.Incarnation)<<32, about) % uint64(max(1, n)))
+}
+
+// Note adds words to the log.
+func (c *Client) Note(words string) { c.record(record.Noted, nil, words, 0) }
+
+// record logs what the workload did or was told, of a lease or of none. The number keeps the order
+// within a process.
+func (c *Client) record(kind record.EventKind, h *holding, words string, validity time.Duration) {
+	c.records++
+	order := kernel.OpOrder{Kind: kernel.IsRecord, Place: c.Goroutine, N: c.records}
+	if kind == record.Acquired { // in a hand-off within a step, the predecessor released it first
+		order.Kind = kernel.IsGain
+	}
+	c.p.Tell(order, func() {
+		e := c.p.w.event(kind, c.Name, "")
+		e.Goroutine, e.Words, e.Validity = c.Goroutine, words, validity
+		if h != nil {
+			h.happened(e)
+		}
+	})
+}
+
+// Go runs work on another goroutine of the process, with a Client of its own and the same
+// Locker, so that both share the local wait queue. The process ends when all of its
+// goroutines have returned.
+func (c *Client) Go(work func(c *Client)) {
+	p := c.p
+	p.Exit()
+	p.several.Store(true)
+	c.started++
+	p.workers.Add(1)
+	p.Post(kernel.OpOrder{Kind: kernel.IsSpawn, Place: c.Goroutine, N: c.started}, func() {
+		p.goroutines++
+		p.w.Awake = true
+		other := p.newClient(p.goroutines, c.Locker, c.Coordinator)
+		go func() {
+			defer p.workers.Done()
+			defer p.recovered()
+			other.settle()
+			work(other)
+		}()
+	})
+}
+
+// returned follows each call of the library, which may have left work in the background.
+func (c *Client) returned() {
+	c.stirred = true
+	c.p.Exit()
+}
+
+// settle waits for the goroutine's turn if others may be running: after a call of the
+// library, which may leave work in the background, and always in a process with several
+// goroutines.
+func (c *Client) settle() {
+	c.p.Exit()
+	if c.stirred || c.p.several.Load() {
+		c.await()
+		c.p.Exit()
+	}
+}
+
+// await waits until all other goroutines of the process are blocked. The next call of the library then
+// runs alone, so that goroutine scheduling never decides an order.
+func (c *Client) await() {
+	c.stirred = false
+	c.turns++
+	p, n, turn := c.p, c.turns, make(chan struct{})
+	p.Post(kernel.OpOrder{Kind: kernel.IsTurn, Place: c.Goroutine, N: n}, func() {
+		w := p.w
+		if p.Gone() {
+			w.Awake = true
+			close(turn)
+			return
+		}
+		p.turns = append(p.turns, turn)
+		tie := kernel.Draw(w.Seed, kernel.TagTurn, uint64(p.Index), uint64(c.Goroutine), n)
+		p.Push(w.Now.Load(), tie, kernel.MomentOf(p.Gone, func() {
+			p.turns = slices.DeleteFunc(p.turns, func(other chan struct{}) bool { return other == turn })
+			w.Awake = true
+			close(turn)
+		}))
+	})
+	<-turn
+}
+
+// Send sends another process a letter, such as a handle's text. It takes a message's
+// latency plus delay. It reaches the incarnation of that process that exists on arrival,
+// if there is one. Link faults don't affect letters: the workload itself loses, repeats
+// and misdirects them.
+func (c *Client) Send(to, text string, delay time.Duration) {
+	c.p.Exit()
+	c.letters++
+	p, w, n := c.p, c.p.w, c.letters
+	p.Tell(kernel.OpOrder{Kind: kernel.IsLetter, Place: c.Goroutine, N: n}, func() {
+		index := slices.Index(w.cfg.processNames(), to)
+		if index < 0 {
+			return
+		}
+		w.event(record.LetterSent, p.Name, "").Words = to
+		about := kernel.Draw(w.Seed, kernel.TagLetter, uint64(p.Index), uint64(p.incarnation), uint64(c.Goroutine), n)
+		takes := int64(w.latency(about) + max(0, delay))
+		over := func() bool { return w.running()+w.reboots == 0 }
+		w.Push(w.Now.Load()+takes, about, kernel.MomentOf(over, func() {
+			if to := w.processes[index]; !to.Gone() {
+				to.letters = append(to.letters, text)
+			}
+		}))
+	})
+}
+
+// Letter returns the next letter that has arrived. It doesn't wait.
+func (c *Client) Letter() (text string, ok bool) {
+	c.p.Exit()
+	c.letters++
+	p, done := c.p, make(chan struct{})
+	p.Post(kernel.OpOrder{Kind: kernel.IsMailbox, Place: c.Goroutine, N: c.letters}, func() {
+		if !p.Gone() && len(p.letters) > 0 {
+			text, ok = p.letters[0], true
+			p.letters = p.letters[1:]
+			p.w.event(record.LetterTaken, p.Name, "")
+		}
+		p.w.Awake = true
+		close(done)
+	})
+	<-done
+	p.Exit()
+	return text, ok
+}

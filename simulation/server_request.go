@@ -1,0 +1,278 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/record"
+	"github.com/redquorum/redlock/simulation/redismodel"
+)
+
+// waitTimeout is package instance's timeout of WAIT, see Config.WaitReplicas.
+const waitTimeout = 20 * time.Millisecond
+
+// receive handles a request that has arrived.
+func (s *server) receive(r *request, execute func(*server, *request)) {
+	switch {
+	case !s.up && r.incarnation == 0:
+		r.reply(failed(ErrRefused, true))
+	case !s.up || r.incarnation != 0 && r.incarnation != s.incarnation:
+		// It came on a connection to an earlier incarnation, which this one doesn't know.
+		r.reply(failed(ErrReset, false))
+	case s.hungUntil > s.w.Now.Load():
+		s.waiting = append(s.waiting, received{r, execute})
+	default:
+		link := r.link()
+		if r.call.opens == nil && r.incarnation == 0 && link.incarnation != s.incarnation && !r.again {
+			link.incarnation, link.wrote = s.incarnation, 0
+		}
+		execute(s, r)
+	}
+}
+
+// wake ends a hang: the waiting requests are executed.
+func (s *server) wake() bool {
+	if !s.up || s.hungUntil > s.w.Now.Load() {
+		return false
+	}
+	waiting := s.waiting
+	s.waiting = nil
+	for _, r := range waiting {
+		s.receive(r.request, r.execute)
+	}
+	return true
+}
+
+// accept registers a process's subscription.
+func (s *server) accept(r *request) {
+	e := r.call.opens
+	if r.again || e.closed {
+		return
+	}
+	s.subscriptions[e.address] = e
+	s.answered(record.Answered, r, wire.Granted.String())
+	r.reply(&answer{})
+}
+
+// probe is a Probe. The mark that it sets is part of the data.
+func (s *server) probe(r *request, known wire.Known) {
+	id := s.identity()
+	id.Served = -1
+	if !s.w.cfg.HideRunID {
+		mark := s.mark
+		if err := mark.Probe(id, known, s.clock()); err != nil {
+			r.reply(failed(err, false))
+			return
+		}
+		if mark != s.mark {
+			s.setMark(mark)
+		}
+	}
+	r.reply(&answer{value: *id})
+}
+
+// command executes one of Redis's own commands.
+func (s *server) command(r *request, args []string) {
+	now := s.clock()
+	reply := s.data.Do(args, now)
+	e := s.answered(record.Answered, r, reply.Outcome())
+	e.Value = reply.Int
+	for _, key := range redismodel.Keys(args) {
+		s.show(e, key)
+	}
+	a := &answer{value: reply}
+	if reply.Err != nil || !redismodel.Writes(args) {
+		r.reply(a)
+		return
+	}
+	s.append(entry{repeat: func(d redismodel.Database) { d.Do(args, now) }}, r.link())
+	s.answer(r, a, false)
+}
+
+// vote executes one of the library's commands.
+func (s *server) vote(r *request, cmd wire.Request) {
+	w, now := s.w, s.clock()
+	id := s.identity()
+	id.Mark = s.mark.Of(*id)
+	change := s.changeOf(cmd, id)
+	vote := s.data.RunIn(*id, cmd, now)
+	words := vote.Outcome.String()
+	if errors.Is(vote.Err, wire.ErrOtherRun) {
+		w.count(otherRun)
+		words = "failed other-run"
+		if cmd.Op != wire.Acquire {
+			s.answered(record.Answered, r, words)
+			r.reply(&answer{vote: vote})
+			return
+		}
+	}
+	e := s.answered(record.Voted, r, words)
+	e.Token, e.Change = vote.Token, change
+	if change != nil {
+		for i := range change.Locks {
+			change.Locks[i].After = s.lock(change.Locks[i].Key)
+		}
+	}
+	granted := vote.Outcome == wire.Granted && cmd.Op != wire.Look && cmd.Op != wire.Tick
+	if granted || partly(cmd) {
+		switch cmd.Op {
+		case wire.Acquire, wire.Extend, wire.Restore, wire.Pass, wire.Release:
+			for _, key := range cmd.Keys {
+				s.show(e, key)
+			}
+		}
+		s.append(entry{repeat: func(d redismodel.Database) { d.Run(cmd, now) }}, r.link())
+	}
+	s.sendNotifications()
+	if vote.Low {
+		w.count(lowVote)
+	}
+	if vote.Replaced {
+		w.count(valueReplaced)
+	}
+	if !granted {
+		r.reply(&answer{vote: vote})
+		return
+	}
+	// What must be replicated to count, see Config.WaitReplicas.
+	counts := cmd.Op == wire.Acquire || cmd.Op == wire.Raise || cmd.Op == wire.Extend || cmd.Op == wire.Restore || cmd.Op == wire.Pass
+	s.answer(r, &answer{vote: vote}, counts)
+}
+
+// partly reports whether an operation changes data even if it isn't granted: an acquisition counts, and of
+// several keys some may be set, extended or released although the others aren't.
+func partly(cmd wire.Request) bool {
+	return cmd.Op == wire.Acquire || len(cmd.Keys) > 1 && (cmd.Op == wire.Extend || cmd.Op == wire.Release)
+}
+
+// changeOf is the Change of a request that is about to be carried out, nil if it is about no lock.
+func (s *server) changeOf(cmd wire.Request, id *wire.Identity) *record.Change {
+	if cmd.Op > wire.Release {
+		return nil
+	}
+	change := &record.Change{
+		Value: cmd.Value, Delete: cmd.Delete, Named: cmd.Run,
+		To: cmd.Fence.Token, Ahead: s.w.cfg.Quorum.MaxTTL / 2,
+		Run: [2]string{s.id, s.replID}, Mark: id.Mark, Marked: time.Duration(s.marked), Clock: s.clock().UnixMicro(),
+		Locks: make([]record.LockChange, len(cmd.Keys)),
+	}
+	for i, key := range cmd.Keys {
+		change.Locks[i] = record.LockChange{Key: key, Before: s.lock(key)}
+	}
+	return change
+}
+
+func (s *server) lock(key string) (state record.LockState) {
+	now := s.clock()
+	state.Value, _, _ = s.data.Keys.Get(key, now)
+	state.Counter, _, _ = s.data.Counters.Get(key, now)
+	return state
+}
+
+// sendNotifications sends the notifications of the last command.
+func (s *server) sendNotifications() {
+	for _, n := range s.notifications {
+		kind := record.NotificationLost
+		if n.to.notify(n.key) {
+			kind = record.NotificationSent
+		}
+		s.w.event(kind, n.to.p.Name, s.name).Key = n.key
+	}
+	s.notifications = nil
+}
+
+// answered logs a server's reply to a call.
+func (s *server) answered(kind record.EventKind, r *request, outcome string) *record.Event {
+	e := s.w.event(kind, r.call.p.Name, s.name)
+	e.N, e.Op, e.Words = r.call.seq, r.call.name, outcome
+	return e
+}
+
+// answer sends the answer to a change, which may have to wait for replicas. counts says that without
+// them a change doesn't count.
+func (s *server) answer(r *request, a *answer, counts bool) {
+	cfg, wrote := &s.w.cfg, r.link().wrote
+	switch {
+	case len(s.log) == 0:
+		r.reply(a)
+	case counts && cfg.WaitReplicas > 0:
+		s.withhold(r, waitTimeout, wrote, cfg.WaitReplicas, func() *answer {
+			if n := s.have(wrote); n < cfg.WaitReplicas {
+				s.w.count(waitFellShort)
+				return failed(fmt.Errorf("%w: %d of %d within %v", wire.ErrNotReplicated, n, cfg.WaitReplicas, waitTimeout), false)
+			}
+			return a
+		})
+	case cfg.SemiSync > 0 && !s.behind(wrote):
+		s.withhold(r, cfg.SemiSync, wrote, 1, func() *answer {
+			if s.have(wrote) < 1 && !s.fellBack {
+				s.fellBack = true
+				s.w.event(record.FellBack, "", s.name)
+			}
+			return a
+		})
+	default:
+		r.reply(a)
+	}
+}
+
+// behind reports whether semi-synchronous replication doesn't wait for now. That ends when a
+// replica has everything but the last change.
+func (s *server) behind(wrote int) bool {
+	if s.fellBack && s.have(wrote-1) >= 1 {
+		s.fellBack = false
+	}
+	return s.fellBack
+}
+
+// wait is WAIT: it replies with how many replicas have the connection's earlier changes, when
+// enough have them or the time is up.
+func (s *server) wait(r *request, args []string) {
+	wrote := min(r.link().wrote, len(s.log))
+	n, timeout, err := redismodel.Wait(args)
+	if err != nil {
+		r.reply(&answer{value: redismodel.Reply{Err: err}})
+		return
+	}
+	s.withhold(r, timeout, wrote, n, func() *answer {
+		have := s.have(wrote)
+		if have < n {
+			s.w.count(waitFellShort)
+		}
+		s.answered(record.Answered, r, "int").Value = int64(have)
+		return &answer{value: redismodel.Reply{Int: int64(have)}}
+	})
+}
+
+// withhold sends an answer once that many replicas have acknowledged the first entries of the log, or the
+// time is up; 0 is no limit.
+func (s *server) withhold(r *request, atMost time.Duration, wrote, replicas int, answer func() *answer) {
+	now := s.w.Now.Load()
+	until := s.acknowledged(wrote, replicas)
+	if atMost > 0 {
+		until = min(until, now+int64(atMost))
+	}
+	if until <= now {
+		r.reply(answer())
+		return
+	}
+	b := &withheld{s: s, r: r, answer: answer}
+	s.blocked = append(s.blocked, b)
+	s.w.Push(until, r.call.tie(6), b)
+}
+
+func (b *withheld) Live() bool { return !b.over }
+
+func (b *withheld) Happen() {
+	s := b.s
+	if s.hungUntil > s.w.Now.Load() {
+		s.w.Push(s.hungUntil, b.r.call.tie(6), b)
+		return
+	}
+	b.over = true
+	s.blocked = slices.DeleteFunc(s.blocked, func(o *withheld) bool { return o == b })
+	b.r.reply(b.answer())
+}

@@ -144,10 +144,7 @@ func (l *lease) after(o *lease) bool {
 
 // history is what happened to one key, and to the resource that it protects.
 type history struct {
-	leases  []*lease // in the order in which they were acquired
-	tokens  map[fencing.Token]bool
-	highest []fencing.Token // of the leases up to each
-
+	leases []*lease // in the order in which they were acquired
 	wanted *wanted
 	latest *lease // the latest lease whose operation took effect
 	writer *lease // the lease of the last write
@@ -157,15 +154,25 @@ type history struct {
 
 func (c *checker) key(name string) *history {
 	if c.keys[name] == nil {
-		c.keys[name] = &history{tokens: map[fencing.Token]bool{}}
+		c.keys[name] = &history{}
 	}
 	return c.keys[name]
 }
 
-// before and after record a violation that stands before or after the event.
-func (c *checker) before(v record.Violation) { c.found = append(c.found, Found{v, c.at, false}) }
+// finds records a violation that shows itself in the event, and stands before it or after it.
+// assumption is the one that was broken, 0 if none is known.
+func (c *checker) finds(e *record.Event, after bool, assumption int, kind record.ViolationKind, format string, args ...any) {
+	v := record.Violation{Kind: kind, At: e.At, Text: fmt.Sprintf(format, args...), Assumption: assumption}
+	c.found = append(c.found, Found{v, c.at, after})
+}
 
-func (c *checker) after(v record.Violation) { c.found = append(c.found, Found{v, c.at, true}) }
+// overdue is assumption 1 if that is what was broken.
+func overdue(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
 
 func (c *checker) take(e *record.Event) {
 	l := c.leases[e.Lease]
@@ -237,43 +244,24 @@ func (c *checker) acquired(e *record.Event) {
 	if l.told(e); l.holds(e.At) {
 		l.acted = c.at
 	}
-	for _, o := range k.suspects(l) {
+	for _, o := range k.leases {
 		if o.holds(e.At) {
 			o.acted, o.tardy = c.at, false
 		}
 		if o.harms(l, o.acted) {
-			c.after(record.Violation{Kind: record.TwoHolders, At: e.At, Text: fmt.Sprintf("%v got %q while %v still had %s", l, l.key, o, left(o.until, e.At))})
+			c.finds(e, true, 0, record.TwoHolders, "%v got %q while %v still had %s", l, l.key, o, left(o.until, e.At))
 		}
 		switch {
 		case l.token == 0:
 		case o.token == l.token:
-			c.after(record.Violation{Kind: record.TokenOrder, At: e.At, Text: fmt.Sprintf("%v and %v have the same token for %q", o, l, l.key)})
+			c.finds(e, true, 0, record.TokenOrder, "%v and %v have the same token for %q", o, l, l.key)
 		case o.got < l.asked && o.token > l.token:
-			c.after(record.Violation{Kind: record.TokenOrder, At: e.At, Text: fmt.Sprintf("%v got %q after %v with a smaller token", l, l.key, o)})
+			c.finds(e, true, 0, record.TokenOrder, "%v got %q after %v with a smaller token", l, l.key, o)
 		}
 	}
-	k.add(l)
-	k.wanted = nil
+	k.leases, k.wanted = append(k.leases, l), nil
 	c.leases[e.Lease] = l
 	c.backed(e, l)
-}
-
-// suspects returns the leases that a new one is to be compared with: none, if it is the only one
-// that is held, and its token is the largest.
-func (k *history) suspects(l *lease) []*lease {
-	if n := len(k.leases); n > 0 && !k.leases[n-1].clocked && !k.tokens[l.token] && l.token > k.highest[n-1] {
-		return nil // of the others' clocks nothing is known
-	}
-	return k.leases
-}
-
-func (k *history) add(l *lease) {
-	highest := l.token
-	if n := len(k.highest); n > 0 {
-		highest = max(highest, k.highest[n-1])
-	}
-	k.leases, k.highest = append(k.leases, l), append(k.highest, highest)
-	k.tokens[l.token] = true
 }
 
 // backed compares a validity with what the servers had.
@@ -282,12 +270,12 @@ func (c *checker) backed(e *record.Event, l *lease) {
 	if l == nil || t == nil || t.Have >= t.Quorum {
 		return
 	}
-	v := record.Violation{Kind: record.Overvalued, At: e.At, Text: fmt.Sprintf("%v was told %v of %q, which only %d instances have for so long; a quorum is %d",
-		l, e.Validity, l.key, t.Have, t.Quorum)}
+	forgot := 0
 	if t.Have+t.Forgot >= t.Quorum {
-		v.Assumption = 3
+		forgot = 3
 	}
-	c.after(v)
+	c.finds(e, true, forgot, record.Overvalued, "%v was told %v of %q, which only %d instances have for so long; a quorum is %d",
+		l, e.Validity, l.key, t.Have, t.Quorum)
 }
 
 // began is the index of the event at which the holder sent the request of an operation, or began
@@ -306,21 +294,14 @@ func (c *checker) acts(e *record.Event, l *lease, how string) {
 		l.acted, l.tardy = began, late
 	}
 	for _, o := range c.keys[l.key].leases {
-		text := ""
 		switch {
 		case l.harms(o, began):
-			text = fmt.Sprintf("%v %s of %q after %v had got it", l, how, l.key, o)
+			c.finds(e, false, overdue(late), record.TwoHolders, "%v %s of %q after %v had got it", l, how, l.key, o)
 		case first && o.harms(l, o.acted):
-			text = fmt.Sprintf("%v and %v both acted as holders of %q after both had got it", l, o, l.key)
-			late = late || o.tardy
+			c.finds(e, false, overdue(late || o.tardy), record.TwoHolders, "%v and %v both acted as holders of %q after both had got it", l, o, l.key)
 		default:
 			continue
 		}
-		v := record.Violation{Kind: record.TwoHolders, At: e.At, Text: text}
-		if late {
-			v.Assumption = 1
-		}
-		c.before(v)
 		return
 	}
 }
@@ -335,41 +316,27 @@ func (l *lease) harms(o *lease, act int) bool {
 // effect checks an operation that took effect.
 func (c *checker) effect(e *record.Event, l *lease) {
 	k := c.keys[l.key]
-	// A resource that has seen a later token refuses a late operation.
-	late := l.late(e.At) && (e.Kind == record.Read || !c.rules.Admits)
-	found := func(kind record.ViolationKind, overdue bool, format string, args ...any) {
-		v := record.Violation{Kind: kind, At: e.At, Text: fmt.Sprintf(format, args...)}
-		if overdue {
-			v.Assumption = 1
-		}
-		c.before(v)
-	}
 	// At the time of sending: no lock can prevent that a packet arrives after its
 	// holder's lease.
 	if c.rules.Requests {
 		c.acts(e, l, fmt.Sprintf("sent a %v", e.Kind))
 	}
 	if e.Kind == record.Write {
-		c.write(e, l, late, found)
+		// A resource that has seen a later token refuses a late operation.
+		late, own := l.late(e.At) && !c.rules.Admits, k.writer == l
+		if k.latest.after(l) {
+			c.finds(e, false, overdue(late), record.StaleWrite, "%v wrote %q after %v had used it", l, l.key, k.latest)
+		}
+		lost := e.AsOf != e.Version-1
+		if lost {
+			// A write that took effect too late also breaks the update that it interrupts.
+			c.finds(e, false, overdue(late || own || k.overdue), record.LostUpdate, "%v wrote %q as of version %d over version %d", l, l.key, e.AsOf, e.Version-1)
+		}
+		k.writer, k.overdue = l, late || lost && own
 	}
 	if !k.latest.after(l) {
 		k.latest = l
 	}
-}
-
-// write checks a write that took effect. late means that its holder was late and the resource
-// couldn't know.
-func (c *checker) write(e *record.Event, l *lease, late bool, found func(kind record.ViolationKind, overdue bool, format string, args ...any)) {
-	k, before := c.keys[l.key], e.Version-1
-	if k.latest.after(l) {
-		found(record.StaleWrite, late, "%v wrote %q after %v had used it", l, l.key, k.latest)
-	}
-	lost, own := e.AsOf != before, k.writer == l
-	if lost {
-		// A write that took effect too late also breaks the update that it interrupts.
-		found(record.LostUpdate, late || own || k.overdue, "%v wrote %q as of version %d over version %d", l, l.key, e.AsOf, before)
-	}
-	k.writer, k.overdue = l, late || lost && own
 }
 
 // wanted is a lock that processes fail to get.
@@ -399,7 +366,7 @@ func (c *checker) inVain(e *record.Event) {
 	if now-since < patience {
 		return
 	}
-	c.after(record.Violation{Kind: record.NoProgress, At: now, Text: fmt.Sprintf("nobody has got %q for %v, though %s has tried and reached a quorum", e.Key, now-since, e.Process)})
+	c.finds(e, true, 0, record.NoProgress, "nobody has got %q for %v, though %s has tried and reached a quorum", e.Key, now-since, e.Process)
 	w.since = now
 }
 

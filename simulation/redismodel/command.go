@@ -7,25 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/redquorum/redlock/quorum/memory"
-)
-
-// Database executes Redis's own commands on one server's data. The library's commands
-// use the same data. Their counters have keys of their own in Redis and are not visible here.
-type Database struct {
-	*memory.Data
-	scripts Scripts
-}
-
-// New returns an empty Database that knows some scripts beside the well-known ones.
-func New(scripts Scripts) Database { return Database{memory.NewData(), scripts} }
-
-// Redis's replies, verbatim.
-var (
-	errSyntax     = errors.New("ERR syntax error")
-	errNotInteger = errors.New("ERR value is not an integer or out of range")
-	errOverflow   = errors.New("ERR increment or decrement would overflow")
 )
 
 // command is a command that a database executes.
@@ -48,9 +29,9 @@ func init() {
 		"GET":           {least: 1, most: 1, run: (*execution).get, reads: true},
 		"DEL":           {least: 1, most: 1, run: (*execution).del},
 		"INCR":          {least: 1, most: 1, run: (*execution).incr},
-		"EXPIRE":        {least: 2, most: 2, run: expirer(time.Second, false)},
-		"PEXPIRE":       {least: 2, most: 2, run: expirer(time.Millisecond, false)},
-		"PEXPIREAT":     {least: 2, most: 2, run: expirer(time.Millisecond, true)},
+		"EXPIRE":        {least: 2, most: 2, run: expirer("expire", time.Second, false)},
+		"PEXPIRE":       {least: 2, most: 2, run: expirer("pexpire", time.Millisecond, false)},
+		"PEXPIREAT":     {least: 2, most: 2, run: expirer("pexpireat", time.Millisecond, true)},
 		"CAD":           {least: 2, most: 2, run: (*execution).cad},
 		"CAS":           {least: 5, most: 5, run: (*execution).cas},
 		"COMPAREDEL":    {least: 2, most: 2, run: (*execution).compareDel},
@@ -74,23 +55,6 @@ func (d Database) Do(args []string, now time.Time) Reply {
 	}
 	return cmd.run(x)
 }
-
-// execution is a command that is being executed.
-type execution struct {
-	Database
-	args []string
-	now  time.Time
-	// The first argument as a key.
-	value   string
-	expires time.Time
-	exists  bool
-}
-
-func (x *execution) put(value string, expires time.Time) { x.Keys.Put(x.args[0], value, expires) }
-
-func (x *execution) delete() bool { return x.Keys.Delete(x.args[0], x.now) }
-
-func (x *execution) has(value string) bool { return x.exists && x.value == value }
 
 // lookUp returns the command of args, if the number of arguments is right.
 func lookUp(args []string) (command, error) {
@@ -156,3 +120,34 @@ func Wait(args []string) (replicas int, timeout time.Duration, err error) {
 
 // longest bounds the timeout of WAIT, so that it can be added to a time.
 const longest = 30 * 24 * time.Hour
+
+// eval is EVAL.
+func (x *execution) eval() Reply {
+	keys, rest, err := scriptKeys(x.args)
+	if err != nil {
+		return failure(err)
+	}
+	text := canon(x.args[0])
+	script := x.scripts[text]
+	if script == nil {
+		script = wellKnown[text]
+	}
+	if script == nil {
+		return failure(errNoScript)
+	}
+	return script(func(args ...string) Reply { return x.Do(args, x.now) }, keys, rest)
+}
+
+// scriptKeys splits what EVAL gets into keys and arguments.
+func scriptKeys(args []string) (keys, rest []string, err error) {
+	n, err := strconv.ParseInt(args[1], 10, 64)
+	switch {
+	case err != nil:
+		return nil, nil, errNotInteger
+	case n < 0:
+		return nil, nil, errNegativeKeys
+	case n > int64(len(args)-2):
+		return nil, nil, errTooManyKeys
+	}
+	return args[2 : 2+n], args[2+n:], nil
+}

@@ -1,5 +1,7 @@
 package redismodel
 
+import "errors"
+
 // Reply is a server's reply to a command.
 type Reply struct {
 	// Null is Redis's null: no such key, or a condition that wasn't met.
@@ -11,6 +13,17 @@ type Reply struct {
 	// Err is an error reply.
 	Err error
 }
+
+// Redis's replies, verbatim.
+var (
+	errSyntax       = errors.New("ERR syntax error")
+	errNotInteger   = errors.New("ERR value is not an integer or out of range")
+	errNegativeKeys = errors.New("ERR Number of keys can't be negative")
+	errTooManyKeys  = errors.New("ERR Number of keys can't be greater than number of args")
+	errOverflow     = errors.New("ERR increment or decrement would overflow")
+)
+
+var errNoScript = errors.New("ERR simulation: unknown script; add its Go form to simulation.Config.Scripts")
 
 var okReply = Reply{Text: "OK"}
 

@@ -2,7 +2,6 @@ package redismodel
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 )
 
@@ -10,12 +9,7 @@ import (
 // the replies of call, on keys and on args, and must return an error that call returns.
 type Script func(call func(args ...string) Reply, keys, args []string) Reply
 
-var (
-	errNoScript      = errors.New("ERR simulation: unknown script; add its Go form to simulation.Config.Scripts")
-	errNegativeKeys  = errors.New("ERR Number of keys can't be negative")
-	errTooManyKeys   = errors.New("ERR Number of keys can't be greater than number of args")
-	errScriptNumbers = errors.New("ERR simulation: too few keys or arguments for a well-known script")
-)
+var errScriptNumbers = errors.New("ERR simulation: too few keys or arguments for a well-known script")
 
 // Well-known scripts, which have a Go form. Texts are compared without regard to spaces,
 // quotation marks, semicolons and case.
@@ -28,21 +22,17 @@ const (
 
 // wellKnown is the Go forms of the well-known scripts, by canonical text.
 var wellKnown = NewScripts(map[string]Script{
-	CompareDel: taking(1, func(call func(...string) Reply, keys, args []string) Reply {
-		return call("COMPAREDEL", keys[0], args[0])
-	}),
-	CompareExpire: taking(2, func(call func(...string) Reply, keys, args []string) Reply {
-		return call("COMPAREEXPIRE", keys[0], args[0], args[1])
-	}),
+	CompareDel:    commandOf("COMPAREDEL", 1),
+	CompareExpire: commandOf("COMPAREEXPIRE", 2),
 })
 
-// taking makes a script of one key fail if it has too few arguments.
-func taking(arguments int, s Script) Script {
+// commandOf is the script of a command with one key and some arguments.
+func commandOf(name string, arguments int) Script {
 	return func(call func(args ...string) Reply, keys, args []string) Reply {
 		if len(keys) < 1 || len(args) < arguments {
 			return failure(errScriptNumbers)
 		}
-		return s(call, keys, args)
+		return call(append([]string{name, keys[0]}, args[:arguments]...)...)
 	}
 }
 
@@ -60,35 +50,4 @@ func NewScripts(scripts map[string]Script) Scripts {
 
 func canon(text string) string {
 	return strings.NewReplacer("'", `"`, ";", "").Replace(strings.ToLower(strings.Join(strings.Fields(text), "")))
-}
-
-// eval is EVAL.
-func (x *execution) eval() Reply {
-	keys, rest, err := scriptKeys(x.args)
-	if err != nil {
-		return failure(err)
-	}
-	text := canon(x.args[0])
-	script := x.scripts[text]
-	if script == nil {
-		script = wellKnown[text]
-	}
-	if script == nil {
-		return failure(errNoScript)
-	}
-	return script(func(args ...string) Reply { return x.Do(args, x.now) }, keys, rest)
-}
-
-// scriptKeys splits what EVAL gets into keys and arguments.
-func scriptKeys(args []string) (keys, rest []string, err error) {
-	n, err := strconv.ParseInt(args[1], 10, 64)
-	switch {
-	case err != nil:
-		return nil, nil, errNotInteger
-	case n < 0:
-		return nil, nil, errNegativeKeys
-	case n > int64(len(args)-2):
-		return nil, nil, errTooManyKeys
-	}
-	return args[2 : 2+n], args[2+n:], nil
 }

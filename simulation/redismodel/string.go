@@ -3,52 +3,15 @@ package redismodel
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// conditions are SET's options.
-type conditions struct {
-	nx, xx, timed bool
-	unit, time    string // EX, PX or PXAT, and what comes after it
-	expires       time.Time
-}
-
-func parseConditions(name string, args []string, now time.Time) (c conditions, err error) {
-	for i := 0; i < len(args); i++ {
-		option := strings.ToUpper(args[i])
-		switch option {
-		case "NX":
-			c.nx = true
-		case "XX":
-			c.xx = true
-		case "EX", "PX", "PXAT":
-			i++
-			if i == len(args) || c.timed && c.unit != option { // the same option may be repeated
-				return c, errSyntax
-			}
-			c.timed, c.unit, c.time = true, option, args[i]
-		default:
-			return c, errSyntax
-		}
-	}
-	if c.nx && c.xx {
-		return c, errSyntax
-	}
-	if c.timed {
-		c.expires, err = c.end(name, now)
-	}
-	return c, err
-}
-
-// end is the moment of expiry. As in Redis, it is checked after all options are valid.
-func (c conditions) end(name string, now time.Time) (time.Time, error) {
-	unit, absolute := time.Millisecond, strings.HasSuffix(c.unit, "AT")
-	if c.unit[0] == 'E' {
-		unit = time.Second
-	}
-	expires, err := expiry(name, c.time, unit, absolute, now)
+// ttl is expiry for a key that is set, which has to live for a while.
+func ttl(name, text string, unit time.Duration, absolute bool, now time.Time) (time.Time, error) {
+	expires, err := expiry(name, text, unit, absolute, now)
 	if err == nil && (!absolute && !expires.After(now) || expires.UnixMilli() <= 0) {
 		err = invalidExpire(name)
 	}
@@ -79,14 +42,40 @@ func expiry(name, text string, unit time.Duration, absolute bool, now time.Time)
 }
 
 func (x *execution) set() Reply {
-	c, err := parseConditions("set", x.args[2:], x.now)
-	if err != nil {
-		return failure(err)
+	var nx, xx bool
+	var unit, number string // EX, PX or PXAT, and what comes after it
+	for rest := x.args[2:]; len(rest) > 0; rest = rest[1:] {
+		option := strings.ToUpper(rest[0])
+		switch {
+		case option == "NX":
+			nx = true
+		case option == "XX":
+			xx = true
+		case slices.Contains([]string{"EX", "PX", "PXAT"}, option) && len(rest) > 1 && (unit == "" || unit == option): // it may be repeated
+			unit, number, rest = option, rest[1], rest[1:]
+		default:
+			return failure(errSyntax)
+		}
 	}
-	if c.nx && x.exists || c.xx && !x.exists {
+	if nx && xx {
+		return failure(errSyntax)
+	}
+	// As in Redis, the time is checked after all options are valid.
+	var expires time.Time
+	var err error
+	switch unit {
+	case "EX":
+		expires, err = ttl("set", number, time.Second, false, x.now)
+	case "PX", "PXAT":
+		expires, err = ttl("set", number, time.Millisecond, unit == "PXAT", x.now)
+	}
+	switch {
+	case err != nil:
+		return failure(err)
+	case nx && x.exists || xx && !x.exists:
 		return Reply{Null: true}
 	}
-	x.put(x.args[1], c.expires)
+	x.put(x.args[1], expires)
 	return okReply
 }
 
@@ -98,10 +87,7 @@ func (x *execution) setNX() Reply {
 }
 
 func (x *execution) setEX() Reply {
-	expires, err := expiry("setex", x.args[1], time.Second, false, x.now)
-	if err == nil && !expires.After(x.now) {
-		err = invalidExpire("setex")
-	}
+	expires, err := ttl("setex", x.args[1], time.Second, false, x.now)
 	if err != nil {
 		return failure(err)
 	}
@@ -129,11 +115,7 @@ func (x *execution) incr() Reply {
 }
 
 // expirer makes EXPIRE and its relatives.
-func expirer(unit time.Duration, absolute bool) func(*execution) Reply {
-	name := map[bool]string{true: "pexpire", false: "expire"}[unit == time.Millisecond]
-	if absolute {
-		name += "at"
-	}
+func expirer(name string, unit time.Duration, absolute bool) func(*execution) Reply {
 	return func(x *execution) Reply { return x.expire(name, x.args[1], unit, absolute) }
 }
 

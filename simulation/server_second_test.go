@@ -55,49 +55,21 @@ func holdAndTry(c *simulation.Client) {
 	}
 }
 
+// While a server is split in two, each client reaches its own half, and what the old master did alone is
+// lost in the end.
 func TestSplitBrain(t *testing.T) {
-	play := func(t *testing.T, length time.Duration, quarantine quorum.Switch) (simulation.Result, string) {
-		cfg := simulation.Config{Quorum: quorum.Config{TTL: 2 * time.Second, Lab: quorum.Lab{RestartQuarantine: quarantine}}}
-		r, err := simulation.Run(1, cfg, splitInTwo(length), holdAndTry)
-		require.NoError(t, err)
-		require.Equal(t, 1, r.Log.Counts()["a server split in two"])
-		return r, r.Log.String()
-	}
-	t.Run("without quarantine", func(t *testing.T) {
-		r, trace := play(t, 3*time.Second, quorum.Off)
-		assert.Contains(t, r.Kinds(), record.TwoHolders)
-		assert.Contains(t, trace, "500.000000 A suffers split-brain for=3000000000 process=c1")
-		granted := func(server, process string) bool {
-			for line := range strings.Lines(trace) {
-				if strings.Contains(line, " "+server+" acquire "+process+"#") && strings.Contains(line, "granted") {
-					return true
-				}
-			}
-			return false
-		}
-		assert.True(t, granted("A'", "c1"), "the old master grants to c1")
-		assert.True(t, granted("A", "c2"), "the new one to c2")
-		assert.False(t, granted("A", "c1") || granted("A'", "c2"))
-		_, after, found := strings.Cut(trace, "3500.000000 A is back")
-		require.True(t, found)
-		assert.Contains(t, trace, "3500.000000 A' has key=k gone", "what the old one did alone is lost")
-		assert.NotContains(t, after, "A' extend", "nobody reaches it any more")
-		assert.Contains(t, after, "A extend c1#", "c1 reaches the new one")
-	})
-	t.Run("quarantine", func(t *testing.T) {
-		// It keeps c2 from A for a TTL. It can't know that the old one continues.
-		r, trace := play(t, 5*time.Second, quorum.On)
-		assert.Contains(t, r.Kinds(), record.TwoHolders)
-		assert.Contains(t, trace, "c2 quarantines A")
-		at := slices.IndexFunc(r.Log.History(), func(e record.Event) bool { return e.Process == "c2" && e.Kind == record.Acquired })
-		require.GreaterOrEqual(t, at, 0)
-		assert.Greater(t, r.Log.History()[at].At, 2500*ms, "not before the quarantine was over")
-	})
-	t.Run("without an end", func(t *testing.T) {
-		_, trace := play(t, 0, quorum.Off)
-		assert.NotContains(t, trace, "A is back")
-		assert.Contains(t, trace, "A' release c1#")
-	})
+	cfg := simulation.Config{Quorum: quorum.Config{TTL: 2 * time.Second, Lab: quorum.Lab{RestartQuarantine: quorum.Off}}}
+	r := run(t, 1, cfg, splitInTwo(3*time.Second), holdAndTry)
+	assert.Contains(t, r.Kinds(), record.TwoHolders)
+	assert.Equal(t, 1, r.Log.Counts()["a server split in two"])
+	before, after, found := strings.Cut(r.Log.String(), "3500.000000 A is back")
+	require.True(t, found)
+	assert.Regexp(t, "A' acquire c1#.*granted", before)
+	assert.Regexp(t, "A acquire c2#.*granted", before)
+	assert.NotRegexp(t, "[^~']A acquire c1#.*granted|A' acquire c2#", before)
+	assert.Contains(t, after, "3500.000000 A' has key=k gone")
+	assert.NotContains(t, after, "A' extend", "nobody reaches it any more")
+	assert.Contains(t, after, "A extend c1#", "c1 reaches the new one")
 }
 
 // Whatever happens to servers at the same time, and to their connections, every run ends.
@@ -193,49 +165,17 @@ func TestMarks(t *testing.T) {
 				require.NoError(t, err)
 				before = wire.Known{RunID: id.RunID, Epoch: id.Epoch(), Voter: id.RunID}
 				found[at] = id.Served.Round(ms)
-				if id.Served < 0 {
-					found[at] = -1
-				}
 			}
 		})
 		require.NoError(t, err)
 		require.Equal(t, probes, found)
 	}
-	onA := func(kind fault.Kind, at, length time.Duration) fault.Fault {
-		return fault.Fault{Kind: kind, Server: "A", At: at, For: length}
-	}
 	const sec = time.Second
 	const age = time.Hour
-	t.Run("a server that has been served for long", func(t *testing.T) {
-		served(t, nil, map[time.Duration]time.Duration{sec: age + sec, 2 * sec: age + 2*sec})
-	})
-	t.Run("another run", func(t *testing.T) {
-		served(t, simulation.Schedule{onA(fault.Restart, 2*sec, ms)}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: 0, 4 * sec: sec})
-	})
-	t.Run("data that is lost", func(t *testing.T) {
-		served(t, simulation.Schedule{onA(fault.Flush, 2*sec, 0)}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: 0, 4 * sec: sec})
-	})
-	t.Run("an address that moves and comes back", func(t *testing.T) {
-		move := onA(fault.Switch, 2*sec, 2*sec)
-		move.Process = fault.Any
-		served(t, simulation.Schedule{move}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: 0, 3500 * ms: 500 * ms, 5 * sec: 0, 6 * sec: sec})
-	})
-}
-
-// Locks of another kind can't be handed off, and say so.
-func TestLeasesThatStay(t *testing.T) {
-	cfg := onOneServer()
-	cfg.Processes = 1
-	r, err := simulation.Run(1, cfg, nil, func(c *simulation.Client) {
-		lease, err := c.TryAcquire("k")
-		require.NoError(t, err)
-		_, err = c.HandOff(lease)
-		require.ErrorContains(t, err, "can't be handed off")
-		_, err = c.Resume(quorum.Handle{})
-		require.ErrorContains(t, err, "can't be handed off")
-		_, ok := c.Letter()
-		require.False(t, ok)
-	})
-	require.NoError(t, err)
-	require.Empty(t, r.Log.Violations())
+	type probes = map[time.Duration]time.Duration
+	served(t, nil, probes{sec: age + sec, 2 * sec: age + 2*sec})
+	served(t, simulation.Schedule{{Kind: fault.Restart, Server: "A", At: 2 * sec, For: ms}}, probes{sec: age + sec, 3 * sec: 0, 4 * sec: sec})
+	served(t, simulation.Schedule{{Kind: fault.Flush, Server: "A", At: 2 * sec}}, probes{sec: age + sec, 3 * sec: 0, 4 * sec: sec})
+	served(t, simulation.Schedule{{Kind: fault.Switch, Process: fault.Any, Server: "A", At: 2 * sec, For: 2 * sec}},
+		probes{sec: age + sec, 3 * sec: 0, 3500 * ms: 500 * ms, 5 * sec: 0, 6 * sec: sec})
 }

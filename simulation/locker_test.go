@@ -13,7 +13,6 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
-	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // onOneServer is the Config of a lock that isn't the library's.
@@ -23,35 +22,6 @@ func onOneServer() simulation.Config {
 		panic(err)
 	}
 	return d.Configure(simulation.Config{Servers: 1})
-}
-
-// The library and Redis commands work on the same data.
-func TestLibraryAndCommandsShareData(t *testing.T) {
-	cfg := simulation.Config{Servers: 1, Processes: 1}
-	var redis simulation.Redis
-	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
-		redis = p.Redis[0]
-		return simulation.Library(p)
-	}
-	r := run(t, 1, cfg, nil, func(c *simulation.Client) {
-		do := func(args ...string) redismodel.Reply {
-			reply, err := redis.Do(c.Context(), args...)
-			require.NoError(t, err)
-			require.NoError(t, reply.Err)
-			return reply
-		}
-		require.Equal(t, "OK", do("SET", key, "mine", "NX", "PX", "10000").Text)
-		_, err := c.TryAcquire(key)
-		require.ErrorIs(t, err, quorum.ErrTaken)
-		require.EqualValues(t, 1, do("COMPAREDEL", key, "mine").Int)
-		lease, err := c.TryAcquire(key)
-		require.NoError(t, err)
-		require.Equal(t, lease.Value(), do("GET", key).Text)
-		require.True(t, do("SET", key, "mine", "NX", "PX", "10000").Null)
-		require.NoError(t, c.Release(lease))
-		require.True(t, do("GET", key).Null)
-	})
-	require.Empty(t, r.Log.Violations())
 }
 
 // A design that retries forever, and ignores its context, doesn't hang the run when its process
@@ -112,4 +82,21 @@ func TestLockersThatBreakTheContractAreFound(t *testing.T) {
 	})
 	require.Equal(t, []record.ViolationKind{record.Panicked}, r.Kinds())
 	assert.Contains(t, r.Log.Violations()[0].Text, "no check knows it")
+}
+
+// Locks of another kind can't be handed off, and say so.
+func TestLeasesThatStay(t *testing.T) {
+	cfg := onOneServer()
+	cfg.Processes = 1
+	r := run(t, 1, cfg, nil, func(c *simulation.Client) {
+		lease, err := c.TryAcquire("k")
+		require.NoError(t, err)
+		_, err = c.HandOff(lease)
+		require.ErrorContains(t, err, "can't be handed off")
+		_, err = c.Resume(quorum.Handle{})
+		require.ErrorContains(t, err, "can't be handed off")
+		_, ok := c.Letter()
+		require.False(t, ok)
+	})
+	require.Empty(t, r.Log.Violations())
 }

@@ -13,5 +13,5 @@
 // COMPAREDEL deletes the key if it has the value, and COMPAREEXPIRE sets its expiry. The
 // reply is 1 if it did, and 0 if not.
 //
-// A test compares the model with a real server, command by command.
+// A test compares the model with a real Redis, command by command.
 package redismodel

@@ -1,6 +1,7 @@
 package redismodel_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -32,4 +33,18 @@ func TestScripts(t *testing.T) {
 	assert.ErrorContains(t, do("EVAL", move, "-1").Err, "negative")
 	assert.ErrorContains(t, do("EVAL", move, "3", "a").Err, "greater than number of args")
 	assert.ErrorContains(t, do("EVAL", move).Err, "wrong number of arguments")
+}
+
+// Tair's commands answer as its documentation says.
+func TestTairsCommands(t *testing.T) {
+	db := redismodel.New(nil)
+	for _, step := range []struct {
+		command string
+		want    int64
+	}{
+		{"CAD k v", -1}, {"CAS k v w PX 1000", -1}, {"SETNX k v", 1},
+		{"CAD k w", 0}, {"CAS k w x PX 1000", 0}, {"CAS k v x PX 1000", 1}, {"CAD k v", 0}, {"CAD k x", 1}, {"CAD k x", -1},
+	} {
+		assert.Equal(t, redismodel.Reply{Int: step.want}, db.Do(strings.Fields(step.command), time.Unix(1, 0)), step.command)
+	}
 }

@@ -3,6 +3,8 @@ package record
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"os"
 	"strconv"
 	"time"
 
@@ -19,76 +21,56 @@ const (
 	OfMessage // to or from a place
 )
 
-// kinds has all that depends on an event's kind alone: its name, which is also a word of its line;
-// the line, nil if it has none; what it is about; and the counter of its events.
+// kinds has all that depends on an event's kind alone: its name; its line, empty if it has none, in which
+// a word with a $ stands for a part of the event, see Event.word; what it is about; and the counter of
+// its events.
 var kinds = [eventKinds]struct {
-	name    string
-	line    func(t textLine, e *Event, name string) textLine
-	where   Where
-	counter string
+	name, line string
+	where      Where
+	counter    string
 }{
-	Asked:     {"asked", recorded, OfProcess, ""},
-	Acquired:  {"acquired", recorded, OfProcess, "a lease was acquired"},
-	Refused:   {"refused", recorded, OfProcess, ""},
-	Extended:  {"extended", recorded, OfProcess, "a lease was extended"},
-	Looked:    {"looked", recorded, OfProcess, ""},
-	Released:  {"released", recorded, OfProcess, ""},
-	HandedOff: {"handed off", recorded, OfProcess, "a lease was handed off"},
-	Crashed: {"crashed", func(t textLine, e *Event, _ string) textLine {
-		return t.s(e.Process, "crashes")
-	}, OfProcess, "a process crashed"},
-	Noted: {"noted", recorded, OfProcess, ""},
-	Read:  {"read", used, OfMessage, ""},
-	Write: {"write", used, OfMessage, ""},
+	Asked:     {"asked", "$process asked$lease$words", OfProcess, ""},
+	Acquired:  {"acquired", "$process acquired$lease$validity$words", OfProcess, "a lease was acquired"},
+	Refused:   {"refused", "$process refused$lease$words", OfProcess, ""},
+	Extended:  {"extended", "$process extended$lease$validity$words", OfProcess, "a lease was extended"},
+	Looked:    {"looked", "$process looked$lease$validity$words", OfProcess, ""},
+	Released:  {"released", "$process released$lease$words", OfProcess, ""},
+	HandedOff: {"handed off", "$process handed off$lease$words", OfProcess, "a lease was handed off"},
+	Crashed:   {"crashed", "$process crashes", OfProcess, "a process crashed"},
+	Noted:     {"noted", "$process noted$lease$words", OfProcess, ""},
+	Read:      {"read", "$place read $process#$n$goroutine$access", OfMessage, ""},
+	Write:     {"write", "$place write $process#$n$goroutine$access", OfMessage, ""},
 
-	Started: {"starts", ofProcess, OfProcess, ""},
-	Ended:   {"ends", ofProcess, OfProcess, ""},
-	Quarantined: {"quarantines", func(t textLine, e *Event, name string) textLine {
-		return withPlace(t, e, name).n("for", int64(e.Validity))
-	}, OfProcess, ""},
-	LetterSent: {"sends", func(t textLine, e *Event, name string) textLine {
-		return t.s(e.Process, name, e.Words, "a letter")
-	}, OfProcess, ""},
-	LetterTaken: {"takes a letter", ofProcess, OfProcess, ""},
+	Started:     {"starts", "$process starts", OfProcess, ""},
+	Ended:       {"ends", "$process ends", OfProcess, ""},
+	Quarantined: {"quarantines", "$process quarantines $place for=$for", OfProcess, ""},
+	LetterSent:  {"sends", "$process sends$words a letter", OfProcess, ""},
+	LetterTaken: {"takes a letter", "$process takes a letter", OfProcess, ""},
 
-	Sent: {"sent", func(t textLine, e *Event, _ string) textLine {
-		return t.s(e.Process, e.Op).nth(e.Place, e.N)
-	}, OfMessage, ""},
-	RequestLost:       {"loses", atProcess, OfMessage, "a request was lost"},
-	RequestDuplicated: {"duplicate", atServer, OfMessage, "a request arrived twice"},
-	Voted:             {"voted", answered, OfMessage, ""},
-	Answered:          {"answered", answered, OfMessage, ""},
-	ReplyLost:         {"loses", atServer, OfMessage, "a reply was lost"},
-	Received:          {"receives", atProcess, OfMessage, ""},
-	GaveUp:            {"gives up", atProcess, OfMessage, "a call timed out"},
-	CutOff:            {"is cut off", atProcess, OfMessage, ""},
-	Ignored:           {"ignores", atProcess, OfMessage, "a reply came too late"},
+	Sent:              {"sent", "$process $op $place#$n", OfMessage, ""},
+	RequestLost:       {"loses", "$process loses $place#$n", OfMessage, "a request was lost"},
+	RequestDuplicated: {"duplicate", "$place duplicate $process#$n", OfMessage, "a request arrived twice"},
+	Voted:             {"voted", "$place $op $process#$n$outcome$token$keys", OfMessage, ""},
+	Answered:          {"answered", "$place $op $process#$n$outcome$token$keys", OfMessage, ""},
+	ReplyLost:         {"loses", "$place loses $process#$n", OfMessage, "a reply was lost"},
+	Received:          {"receives", "$process receives $place#$n", OfMessage, ""},
+	GaveUp:            {"gives up", "$process gives up $place#$n", OfMessage, "a call timed out"},
+	CutOff:            {"is cut off", "$process is cut off $place#$n", OfMessage, ""},
+	Ignored:           {"ignores", "$process ignores $place#$n", OfMessage, "a reply came too late"},
 
-	NotificationSent: {"notifies", notifies, OfServer, ""},
-	NotificationLost: {"notifies", func(t textLine, e *Event, name string) textLine {
-		return notifies(t, e, name).s("lost")
-	}, OfServer, "a notification was lost"},
-	Notified: {"notified by", func(t textLine, e *Event, name string) textLine {
-		return withPlace(t, e, name).named("key", e.Key)
-	}, OfProcess, "a waiter was notified"},
-	SubscriptionLost: {"loses subscription to", withPlace, OfProcess, "a subscription was lost"},
+	NotificationSent: {"notifies", "$place notifies $process key=$key", OfServer, ""},
+	NotificationLost: {"notifies", "$place notifies $process key=$key lost", OfServer, "a notification was lost"},
+	Notified:         {"notified by", "$process notified by $place key=$key", OfProcess, "a waiter was notified"},
+	SubscriptionLost: {"loses subscription to", "$process loses subscription to $place", OfProcess, "a subscription was lost"},
 
-	Suffered: {"suffers", suffered, OfServer, ""},
-	Back:     {"is back", ofServer, OfServer, ""},
-	FellBack: {"falls back", ofServer, OfServer, "semi-synchronous replication fell back"},
-	KeyChanged: {"has", func(t textLine, e *Event, name string) textLine {
-		return e.keys(t.s(e.Place, name))
-	}, OfServer, ""},
+	Suffered:   {"suffers", "$victim suffers$fault", OfServer, ""},
+	Back:       {"is back", "$place is back", OfServer, ""},
+	FellBack:   {"falls back", "$place falls back", OfServer, "semi-synchronous replication fell back"},
+	KeyChanged: {"has", "$place has$keys", OfServer, ""},
 
-	Found: {"VIOLATION", func(t textLine, e *Event, name string) textLine {
-		t = t.s(name, string(e.Violation.Kind))
-		if e.Violation.HasStack() { // stacks differ from run to run
-			return t
-		}
-		return t.s(e.Violation.Text)
-	}, OfProcess, ""},
-	Believed: {"believes", nil, OfProcess, ""},
-	Counted:  {"counted", nil, OfProcess, ""},
+	Found:    {"VIOLATION", "VIOLATION$violation", OfProcess, ""},
+	Believed: {"believes", "", OfProcess, ""},
+	Counted:  {"counted", "", OfProcess, ""},
 }
 
 // String is the kind in a word or two.
@@ -108,154 +90,115 @@ func (l Log) Digest() string {
 }
 
 func (l Log) text() []byte {
-	text := make(textLine, 0, 3000*len(l))
+	text := make([]byte, 0, 3000*len(l))
 	for e := range l.All() {
-		if kinds[e.Kind].line != nil {
+		if kinds[e.Kind].line != "" {
 			text = append(e.line(text), '\n')
 		}
 	}
 	return text
 }
 
-// textLine is a text whose last line grows word by word.
-type textLine []byte
-
-func (t textLine) s(words ...string) textLine {
-	for _, word := range words {
-		t = append(append(t, ' '), word...)
-	}
-	return t
-}
-
-func (t textLine) named(name, word string) textLine {
-	return append(append(t.s(name), '='), word...)
-}
-
-func (t textLine) n(name string, n int64) textLine {
-	return strconv.AppendInt(append(t.s(name), '='), n, 10)
-}
-
-// nth adds the name of the n-th request of a process to one place.
-func (t textLine) nth(name string, n uint64) textLine {
-	return strconv.AppendUint(append(t.s(name), '#'), n, 10)
-}
-
-// some adds a number that isn't 0, and someWord a word that isn't empty.
-func (t textLine) some(name string, n int64) textLine {
-	if n == 0 {
-		return t
-	}
-	return t.n(name, n)
-}
-
-func (t textLine) someWord(name, word string) textLine {
-	if word == "" {
-		return t
-	}
-	return t.named(name, word)
-}
-
 // line adds the event to a text.
-func (e *Event) line(t textLine) textLine {
-	t = strconv.AppendInt(t, int64(e.At)/int64(time.Millisecond), 10)
-	// The digit before the fraction's six is a one, so that zeros are kept; the point
-	// takes its place.
-	point := len(t)
-	t = strconv.AppendInt(t, int64(e.At%time.Millisecond+time.Millisecond), 10)
-	t[point] = '.'
-	return kinds[e.Kind].line(t, e, e.Kind.String())
+func (e *Event) line(t []byte) []byte {
+	t = fmt.Appendf(t, "%d.%06d ", e.At/time.Millisecond, e.At%time.Millisecond)
+	return append(t, os.Expand(kinds[e.Kind].line, e.word)...)
 }
 
-// ofProcess is the line of what happened to a process, and ofServer to a server.
-func ofProcess(t textLine, e *Event, name string) textLine { return t.s(e.Process, name) }
-func ofServer(t textLine, e *Event, name string) textLine  { return t.s(e.Place, name) }
-
-// atProcess is the line of what happened to a request at its process, and atServer at its place.
-func atProcess(t textLine, e *Event, name string) textLine {
-	return t.s(e.Process, name).nth(e.Place, e.N)
-}
-
-func atServer(t textLine, e *Event, name string) textLine {
-	return t.s(e.Place, name).nth(e.Process, e.N)
-}
-
-// withPlace is the line of what a process has with a place.
-func withPlace(t textLine, e *Event, name string) textLine { return t.s(e.Process, name, e.Place) }
-
-// notifies is the line of a notification from a place to a process.
-func notifies(t textLine, e *Event, name string) textLine {
-	return t.s(e.Place, name, e.Process).named("key", e.Key)
-}
-
-// answered is the line of a command that a server has carried out.
-func answered(t textLine, e *Event, _ string) textLine {
-	t = t.s(e.Place, e.Op).nth(e.Process, e.N)
-	if e.Words == "int" {
-		t = t.n("int", e.Value)
-	} else {
-		t = t.s(e.Words)
+// word is what a word of a line stands for. A part that may be missing begins with a space.
+func (e *Event) word(name string) string {
+	switch name {
+	case "process":
+		return e.Process
+	case "place":
+		return e.Place
+	case "n":
+		return strconv.FormatUint(e.N, 10)
+	case "op":
+		return e.Op
+	case "key":
+		return e.Key
+	case "for":
+		return strconv.FormatInt(int64(e.Validity), 10)
+	case "words":
+		return word("", e.Words)
+	case "goroutine":
+		return number("goroutine", int64(e.Goroutine))
+	case "token":
+		return number("token", int64(e.Token))
+	case "validity":
+		return fmt.Sprintf(" validity=%d", e.Validity)
+	case "lease":
+		token := number("token", int64(e.Token))
+		if e.Kind == Extended && token == "" {
+			token = " token=0"
+		}
+		return word("", e.Key) + token + number("goroutine", int64(e.Goroutine))
+	case "access":
+		if e.Words != "" {
+			return fmt.Sprintf(" token=%d %s", e.Token, e.Words)
+		}
+		return fmt.Sprintf(" token=%d version=%d value=%d", e.Token, e.Version, e.Value)
+	case "outcome":
+		if e.Words == "int" {
+			return fmt.Sprintf(" int=%d", e.Value)
+		}
+		return " " + e.Words
+	case "keys":
+		return e.keys()
+	case "victim":
+		if e.Process != "" && e.Place != "" {
+			return e.Process + "-" + e.Place
+		}
+		return e.Process + e.Place
+	case "fault":
+		return suffered(e.Fault)
+	default: // violation
+		if e.Violation.HasStack() { // stacks differ from run to run
+			return " " + string(e.Violation.Kind)
+		}
+		return fmt.Sprintf(" %s %s", e.Violation.Kind, e.Violation.Text)
 	}
-	return e.keys(t.some("token", int64(e.Token)))
 }
 
-// used is the line of an operation at the resource.
-func used(t textLine, e *Event, name string) textLine {
-	t = t.s(e.Place, name).nth(e.Process, e.N).some("goroutine", int64(e.Goroutine)).n("token", int64(e.Token))
-	if e.Words != "" {
-		return t.s(e.Words)
+// word is a word that isn't empty, and number a number that isn't 0.
+func word(name, word string) string {
+	if word == "" {
+		return ""
 	}
-	return t.n("version", int64(e.Version)).n("value", e.Value)
+	return " " + name + word
 }
 
-// recorded is the line of what a client did or was told.
-func recorded(t textLine, e *Event, name string) textLine {
-	t = t.s(e.Process, name)
-	if e.Key != "" {
-		t = t.s(e.Key)
+func number(name string, n int64) string {
+	if n == 0 {
+		return ""
 	}
-	if e.Kind == Extended {
-		t = t.n("token", int64(e.Token))
-	} else {
-		t = t.some("token", int64(e.Token))
-	}
-	t = t.some("goroutine", int64(e.Goroutine))
-	if e.Kind == Acquired || e.Kind == Looked || e.Kind == Extended {
-		t = t.n("validity", int64(e.Validity))
-	}
-	if e.Words != "" {
-		t = t.s(e.Words)
-	}
-	return t
+	return fmt.Sprintf(" %s=%d", name, n)
 }
 
-func (e *Event) keys(t textLine) textLine {
+func (e *Event) keys() (text string) {
 	for _, k := range e.Keys {
-		t = t.named("key", k.Key)
 		switch k.Until {
 		case Gone:
-			t = t.s("gone")
+			text += fmt.Sprintf(" key=%s gone", k.Key)
 		case Forever:
-			t = t.s("until=ever")
+			text += fmt.Sprintf(" key=%s until=ever", k.Key)
 		default:
-			t = t.n("until", int64(k.Until))
+			text += fmt.Sprintf(" key=%s until=%d", k.Key, k.Until)
 		}
 	}
-	return t
+	return text
 }
 
-// suffered is the line of a fault, with all that it is made of.
-func suffered(t textLine, e *Event, name string) textLine {
-	f, who := e.Fault, e.Process+e.Place
-	if e.Process != "" && e.Place != "" {
-		who = e.Process + "-" + e.Place
-	}
-	t = t.s(who, name, string(f.Kind)).some("for", int64(f.For)).some("by", int64(f.By)).some("ppm", f.PPM).some("replica", int64(f.Replica))
+// suffered is a fault with all that it is made of.
+func suffered(f *fault.Fault) string {
+	text := " " + string(f.Kind) + number("for", int64(f.For)) + number("by", int64(f.By)) + number("ppm", f.PPM) + number("replica", int64(f.Replica))
 	if f.Kind == fault.SplitBrain {
-		t = t.someWord("process", f.Process)
+		text += word("process=", f.Process)
 	}
-	t = t.someWord("way", string(f.Way)).someWord("keep", string(f.Keep)).someWord("key", f.Key)
+	text += word("way=", string(f.Way)) + word("keep=", string(f.Keep)) + word("key=", f.Key)
 	if f.Frozen {
-		t = t.s("frozen")
+		text += " frozen"
 	}
-	return t
+	return text
 }

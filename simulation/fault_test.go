@@ -38,8 +38,11 @@ func withRedis(t *testing.T, seed uint64, cfg simulation.Config, schedule simula
 
 // WAIT answers when the replicas have the write, or when the time is up.
 func TestWaitForReplicas(t *testing.T) {
-	schedule := simulation.Schedule{{Kind: fault.Lag, Server: "A", Replica: 2, By: 200 * ms}}
+	schedule := simulation.Schedule{
+		{Kind: fault.Lag, Server: "A", Replica: 2, By: 200 * ms}, {Kind: fault.Hang, Server: "A", At: 1100 * ms, For: time.Second},
+	}
 	r := withRedis(t, 1, simulation.Config{Servers: 1, Replicas: 2}, schedule, func(c *simulation.Client, do func(...string) redismodel.Reply) {
+		began := c.Clock().Now()
 		require.EqualValues(t, 2, do("WAIT", "2", "0").Int, "nothing was written: all have it")
 		do("SET", "k", "v")
 		from := c.Clock().Now()
@@ -59,6 +62,10 @@ func TestWaitForReplicas(t *testing.T) {
 		assert.ErrorContains(t, do("WAIT", "x", "0").Err, "not an integer")
 		assert.ErrorContains(t, do("WAIT", "1", "-1").Err, "timeout is not an integer")
 		assert.ErrorContains(t, do("WAIT", "1").Err, "wrong number of arguments")
+		c.SleepUntil(time.Second)
+		do("SET", "k", "w")
+		assert.EqualValues(t, 2, do("WAIT", "2", "0").Int)
+		assert.InDelta(t, 2100*ms, c.Clock().Since(began), float64(20*ms), "it hangs when the replicas have it")
 	})
 	assert.Equal(t, 2, r.Log.Counts()["a WAIT fell short"])
 }
@@ -130,5 +137,14 @@ func TestRepeatedWrites(t *testing.T) {
 	for _, guard := range []simulation.Guarding{simulation.GuardIdempotent, simulation.GuardRepeats} {
 		r := play(t, simulation.Config{Processes: 1, Guard: guard}, lost, again, none...)
 		assert.Equal(t, 1, r.Log.Counts()["the resource recognised a repeated write"])
+		// A write that arrives after a later one of its lease is refused.
+		late := simulation.Schedule{{Kind: fault.Delay, Process: "c1", Server: fault.Resource, Op: "write", Nth: 1, By: 3 * time.Second}}
+		r = play(t, simulation.Config{Processes: 1, Guard: guard}, late, func(c *simulation.Client) {
+			lease := take(c)
+			require.ErrorIs(t, c.Write(lease, 7, 0), context.DeadlineExceeded)
+			require.NoError(t, c.Write(lease, 8, 0))
+			c.Sleep(5 * time.Second)
+		}, none...)
+		assert.Equal(t, 1, r.Log.Counts()["the guard refused a write"])
 	}
 }

@@ -115,3 +115,20 @@ func TestContextsOfAClock(t *testing.T) {
 		{context.DeadlineExceeded, 3 * time.Second},
 	}, got)
 }
+
+// Timers that are set at once for one moment fire in one event. Any order between them would be that of the
+// goroutines that set them.
+func TestTimersOfOneMomentFireTogether(t *testing.T) {
+	events := func(timers int) int {
+		return alone(t, nil, func(c *simulation.Client) {
+			var last context.Context
+			for range timers {
+				ctx, cancel := c.Clock().WithTimeout(context.Background(), time.Second)
+				defer cancel()
+				last = ctx
+			}
+			<-last.Done()
+		}).Events
+	}
+	assert.Equal(t, events(1), events(3))
+}

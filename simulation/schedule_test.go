@@ -12,7 +12,7 @@ import (
 	"github.com/redquorum/redlock/simulation/fault"
 )
 
-// A schedule that is encoded and decoded is unchanged.
+// A schedule that is encoded, as in a replay file, and read again is unchanged.
 func TestScheduleAsJSON(t *testing.T) {
 	kinds := map[fault.Kind]bool{}
 	for seed := range uint64(400) {
@@ -21,8 +21,8 @@ func TestScheduleAsJSON(t *testing.T) {
 		s := simulation.Draw(seed, cfg, fault.Kinds(), 8, 20*time.Second)
 		text, err := json.Marshal(s)
 		require.NoError(t, err)
-		var again simulation.Schedule
-		require.NoError(t, json.Unmarshal(text, &again))
+		again, err := simulation.ReadSchedule(text)
+		require.NoError(t, err)
 		require.Equal(t, s, again)
 		for _, f := range s {
 			kinds[f.Kind] = true
@@ -80,4 +80,29 @@ func TestRunRefusesWhatItCantPlay(t *testing.T) {
 	}
 	_, err := simulation.Run(1, simulation.Config{}, nil, nil)
 	require.ErrorIs(t, err, simulation.ErrConfig)
+}
+
+// People write times as texts.
+func TestReadSchedule(t *testing.T) {
+	got, err := simulation.ReadSchedule([]byte(`[
+		{"kind": "pause", "process": "c1", "op": "write", "nth": 1, "for": "12s"},
+		{"kind": "step", "server": "C", "at": "1.5s", "by": "-2m"}
+	]`))
+	require.NoError(t, err)
+	want := simulation.Schedule{
+		{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second},
+		{Kind: fault.Step, Server: "C", At: 1500 * ms, By: -2 * time.Minute},
+	}
+	assert.Equal(t, want, got)
+	for bad, says := range map[string]string{
+		`[{"kind": "pause", "when": "1s"}]`: "when",
+		`[{"kind": "pause", "for": 12}]`:    `want a text such as "1.5s"`,
+		`[{"kind": "pause", "for": "x"}]`:   "invalid duration",
+		`{}`:                                "can't be read",
+		`[] []`:                             "something follows",
+	} {
+		_, err := simulation.ReadSchedule([]byte(bad))
+		require.ErrorIs(t, err, simulation.ErrConfig)
+		assert.ErrorContains(t, err, says)
+	}
 }

@@ -86,7 +86,7 @@ func (c *call) begin() {
 	}
 	p.w.byOperation(c)
 	switch {
-	case p.Gone():
+	case p.Gone(): // a fault has ended it
 	case p.PausedUntil > now:
 		p.PushFrom(p.PausedUntil, now, c.tie(0), kernel.MomentOf(c.over, c.send))
 	default:

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 	"github.com/redquorum/redlock/simulation/box/driver"
 	"github.com/redquorum/redlock/simulation/record"
 )
@@ -43,7 +42,7 @@ func (s *stage) act(do verb, c *client) (did bool, err error) {
 	case checks:
 		return true, s.checks(c)
 	case extends:
-		if !s.box.can(driver.CanExtend) {
+		if !s.can(driver.CanExtend) {
 			return true, nil
 		}
 		return true, s.extends(c)
@@ -87,7 +86,7 @@ func (s *stage) acquires(c *client, do verb) error {
 	if err != nil {
 		return err
 	}
-	s.slow(c, do, took, most)
+	s.judgesTime(c, do, took, most)
 	s.answered(c, a, asked)
 	switch {
 	case do != tries && free:
@@ -107,7 +106,7 @@ func (s *stage) acquires(c *client, do verb) error {
 
 // patience is for how long a client waits for the lock.
 func (s *stage) patience() time.Duration {
-	return patience*s.ttl + time.Duration(s.box.hello.Distrusts)*time.Millisecond
+	return patience*s.ttl + time.Duration(s.hello.Distrusts)*time.Millisecond
 }
 
 // asks notes that a client asks for the lock, and returns the event's number.
@@ -127,11 +126,11 @@ func (s *stage) answered(c *client, a driver.Answer, asked uint64) {
 	s.history.leases++
 	c.leases++
 	c.lease, c.holds, c.left, c.token, c.read, c.told, c.overtook = s.history.leases, true, false, 0, false, c.driver.losses(), false
-	if s.box.can(driver.CanToken) {
+	if s.can(driver.CanToken) {
 		c.token = a.Token
 	}
 	c.got = s.of(c, record.Acquired, "has the lock", "").N
-	s.strikes(waits)
+	s.strikes(waits, true)
 	if a.Left != nil {
 		s.judges(OverOnArrival, *a.Left <= 0, "%s was told that it has the lock, with %.0f ms left", c.name, *a.Left)
 	}
@@ -147,7 +146,7 @@ func (s *stage) answered(c *client, a driver.Answer, asked uint64) {
 // again and again.
 func (s *stage) wait(c *client, key string, most time.Duration) (driver.Answer, error) {
 	r := driver.Request{Do: driver.DoAcquire, Key: key, TTL: s.ttl.Milliseconds()}
-	if s.box.can(driver.CanWait) {
+	if s.can(driver.CanWait) {
 		r.Wait, most = most.Milliseconds(), 0
 	}
 	for until := time.Now().Add(most); ; {
@@ -171,7 +170,7 @@ func (s *stage) wait(c *client, key string, most time.Duration) (driver.Answer, 
 func (s *stage) begins(c *client, do verb) error {
 	c.begun = s.asks(c, do)
 	r := driver.Request{Do: driver.DoAcquire, Key: s.key, TTL: s.ttl.Milliseconds()}
-	if do == queues && s.box.can(driver.CanWait) {
+	if do == queues && s.can(driver.CanWait) {
 		r.Wait = s.patience().Milliseconds()
 	}
 	if err := c.driver.send(r); err != nil {
@@ -188,18 +187,11 @@ func (s *stage) begins(c *client, do verb) error {
 func (s *stage) caught(c *client) bool {
 	any := false
 	for i, link := range c.links {
-		if !link.holdsBack || !s.servers[i].good() {
-			continue
-		}
-		any = true
-		if caught := link.trap; caught != nil {
-			select {
-			case <-caught:
-			default:
+		if link.holdsBack && s.servers[i].good() {
+			any = true
+			if !link.caught() {
 				return false
 			}
-		} else if link.Waiting(redisproc.Requests)+link.Waiting(redisproc.Replies) == 0 {
-			return false
 		}
 	}
 	return any
@@ -220,7 +212,7 @@ func (s *stage) request(c *client, do verb, what string) (driver.Answer, error) 
 	began := time.Now()
 	a, err := c.driver.ask(s.ctx, driver.Request{Do: what, Key: s.key, TTL: s.ttl.Milliseconds()}, answerLimit)
 	if err == nil {
-		s.slow(c, do, time.Since(began), 0)
+		s.judgesTime(c, do, time.Since(began), 0)
 	}
 	return a, err
 }

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -23,11 +22,11 @@ import (
 
 // box is the state of a Run, and what it has found so far.
 type box struct {
-	options Options
-	hello   driver.Hello
-	fleets  chan *servers
-	counter atomic.Int64 // of the keys
-	library library
+	options   Options
+	hello     driver.Hello
+	fleets    chan *Fleet
+	clocks    clocks
+	reference Reference
 
 	mu      sync.Mutex
 	tallies []Tally
@@ -57,14 +56,15 @@ func open(ctx context.Context, o Options, clocks bool) (b *box, err error) {
 	if b.hello.Servers == driver.OneServer && b.options.Servers != 1 {
 		return nil, fmt.Errorf("%w: %d servers, but %s takes one", ErrOptions, b.options.Servers, b.hello.Name)
 	}
-	b.fleets = make(chan *servers, o.Parallel)
-	if clocks && !o.Embedded {
-		if err := b.library.build(ctx); err != nil {
+	b.reference = referenceFor(b.options.Servers)
+	b.fleets = make(chan *Fleet, o.Parallel)
+	if clocks {
+		if b.clocks, err = newClocks(ctx, o); err != nil {
 			return nil, err
 		}
 	}
 	for range o.Parallel {
-		f, err := b.library.start(ctx, b.options)
+		f, err := startFleet(ctx, b.options, b.clocks)
 		if err != nil {
 			return nil, errors.Join(err, b.close())
 		}
@@ -94,9 +94,9 @@ func (b *box) greet(ctx context.Context) error {
 func (b *box) close() error {
 	var errs []error
 	for len(b.fleets) > 0 {
-		errs = append(errs, (<-b.fleets).close())
+		errs = append(errs, (<-b.fleets).Close())
 	}
-	return errors.Join(append(errs, b.library.close())...)
+	return errors.Join(append(errs, b.clocks.close())...)
 }
 
 // Run puts a client through the cases, and then through random schedules. Findings are in the
@@ -139,13 +139,11 @@ func (b *box) say(format string, args ...any) {
 	}
 }
 
-var ofProcesses = []string{"old data", "failover", "address", clockFault}
-
 // faults are those that are played.
 func (b *box) faults() []string {
 	return slices.DeleteFunc(Faults(), func(fault string) bool {
 		return len(b.options.Faults) > 0 && !slices.Contains(b.options.Faults, fault) ||
-			b.options.Embedded && slices.Contains(ofProcesses, fault) || b.library.none != nil && fault == clockFault ||
+			b.options.Embedded && slices.Contains(ofProcesses, fault) || b.clocks.none != nil && fault == clockFault ||
 			serversFor(fault, b.options.Servers) == 0
 	})
 }
@@ -174,13 +172,46 @@ func (b *box) playAll(ctx context.Context, cases iter.Seq[Case]) error {
 			break
 		}
 		all.Go(func() error {
-			p, err := settle(b.options.TTL, func(ttl time.Duration) (Play, error) {
-				return b.plays(running, c.Schedule, ttl, c.Servers)
-			})
+			p, err := b.settle(running, c)
 			return b.took(c, p, err)
 		})
 	}
 	return cmp.Or(all.Wait(), context.Cause(ctx))
+}
+
+// retries is how often a schedule is played again, each time with twice the TTL, if the machine may have been too slow
+// for it.
+const retries = 2
+
+// settle plays a case, again if the play is doubtful.
+func (b *box) settle(ctx context.Context, c Case) (p Play, err error) {
+	ttl := b.options.TTL
+	for range 1 + retries {
+		if p, err = b.plays(ctx, c.Schedule, ttl, c.Servers); err != nil || !p.doubtful() {
+			break
+		}
+		ttl *= 2
+	}
+	return p, err
+}
+
+// plays plays a schedule once, on the first n servers of a Fleet.
+func (b *box) plays(ctx context.Context, schedule Schedule, ttl time.Duration, n int) (p Play, err error) {
+	var f *Fleet
+	select {
+	case f = <-b.fleets:
+	case <-ctx.Done():
+		return p, context.Cause(ctx)
+	}
+	defer func() {
+		err = errors.Join(err, f.heal(context.WithoutCancel(ctx)))
+		b.fleets <- f
+	}()
+	s := &stage{
+		ctx: ctx, options: b.options, hello: b.hello, Fleet: f, servers: f.servers[:n], resource: resource{writesAlone: b.options.WritesAlone},
+		play: &Play{Schedule: schedule, TTL: ttl, Servers: n, Struck: map[verb]bool{}},
+	}
+	return s.perform()
 }
 
 // took counts a play, or that it was skipped. It returns the error that ends the run: that of a skipped
@@ -212,17 +243,14 @@ func (b *box) took(c Case, p Play, err error) error {
 	return nil
 }
 
-// conclude puts the results into a report: the faults in their order, and in each what only this client
-// shows, the worst first.
+// conclude puts the results into a report: in each fault what only this client shows, the worst first.
 func (b *box) conclude(r *Report, began time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r.Tallies, r.Took = b.tallies, time.Since(began)
-	order := Faults()
-	slices.SortFunc(r.Tallies, func(a, b Tally) int { return slices.Index(order, a.Fault) - slices.Index(order, b.Fault) })
+	r.Tallies, r.Took = byFault(b.tallies), time.Since(began)
 	for t, k := range found(r.Tallies) {
-		k.Limit = r.Reference.shows(t.By(*k), k.Kind)
-		k.Allowed = b.options.allows(t.By(*k), *k)
+		k.Limit = r.Reference.shows(t.Fault, k.Kind)
+		k.Allowed = b.options.allows(t.Fault, *k)
 	}
 	for _, t := range r.Tallies {
 		slices.SortFunc(t.Kinds, func(a, b Broken) int { return a.rank() - b.rank() })
@@ -236,7 +264,7 @@ func (b *box) conclude(r *Report, began time.Time) {
 func (b *box) report() Report {
 	f := <-b.fleets
 	b.fleets <- f
-	r := Report{Name: b.hello.Name, Version: b.hello.Version, Can: b.hello.Can, Servers: f.what, Count: b.options.Servers, TTL: b.options.TTL, Reference: referenceFor(b.options.Servers)}
+	r := Report{Name: b.hello.Name, Version: b.hello.Version, Can: b.hello.Can, Servers: f.product, Count: b.options.Servers, TTL: b.options.TTL, Reference: b.reference}
 	leave := func(out bool, what string) {
 		if out {
 			r.LeftOut = append(r.LeftOut, what)
@@ -248,7 +276,7 @@ func (b *box) report() Report {
 		}
 	}
 	leave(b.options.Embedded, "what embedded servers don't have: "+strings.Join(ofProcesses, ", "))
-	leave(b.library.none != nil, clockFault+", because of "+b.library.why())
+	leave(b.clocks.none != nil, clockFault+", because of "+b.clocks.why())
 	leave(!b.can(driver.CanExtend), "extensions, which the driver doesn't have")
 	leave(!b.can(driver.CanToken), "fencing tokens, which the driver doesn't have")
 	leave(!b.can(driver.CanTell), "whether a loss is told, which the driver doesn't do")

@@ -80,7 +80,7 @@ func TestAPausedHolderIsFound(t *testing.T) {
 	t.Parallel()
 	o := options(t, "")
 	o.Faults, o.ShrinkFor = []string{"pause"}, 10*time.Second
-	const found = "  stale write (a limit of the algorithm): c1 wrote after c2 had used the resource (again in 2 of 2 plays)"
+	const found = "  a limit of the algorithm: c1 wrote after c2 had used the resource (again in 2 of 2 plays)"
 	var worst Replay
 	var again Report
 	r := runs(t, o, func(r Report) bool {
@@ -94,7 +94,7 @@ func TestAPausedHolderIsFound(t *testing.T) {
 	assert.NotContains(t, r.kinds(), TwoHolders, r.Text(false))
 	assert.Contains(t, worst.Schedule, Step{Do: pause, Client: "c1"})
 	assert.Contains(t, again.Text(true), found)
-	assert.Contains(t, again.Text(true), `by pause, in "replay of stale write, found in document"`)
+	assert.Contains(t, again.Text(true), `stale write by pause, in "replay of stale write, found in document"`)
 }
 
 // Each way in which a client can be broken is found.
@@ -158,7 +158,7 @@ func TestEachFaultFindsItsBug(t *testing.T) {
 				missed, wrong = nil, nil
 				for _, fault := range o.Faults {
 					i := slices.IndexFunc(r.Tallies, func(t Tally) bool { return t.Fault == fault })
-					found := i >= 0 && slices.ContainsFunc(r.Tallies[i].Kinds, func(b Broken) bool { return b.Kind == tc.kind && r.Tallies[i].By(b) == fault })
+					found := i >= 0 && slices.ContainsFunc(r.Tallies[i].Kinds, func(b Broken) bool { return b.Kind == tc.kind })
 					switch expected := slices.Contains(tc.finds, fault); {
 					case i < 0 && fault == clockFault: // it can't be had here
 					case expected && !found:
@@ -189,25 +189,16 @@ func TestLimitsAreToldApart(t *testing.T) {
 	assert.Equal(t, NeverFree, worst.Kind)
 }
 
-// What breaks when a lease runs out isn't the work of a fault.
+// What breaks when a lease runs out isn't the work of a fault: it stands in the row of the schedules without one.
 func TestFaultsAreNotBlamedForMore(t *testing.T) {
 	t.Parallel()
 	o := options(t, "ignores-deadline")
 	o.Faults, o.ShrinkFor = []string{"pause"}, 10*time.Second
-	const once, bare = "two holders (1, also without it)", ` without a fault, shortened from "a `
-	r := runs(t, o, func(r Report) bool {
-		return strings.Contains(r.Text(false), once) && strings.Contains(r.Text(false), bare)
-	})
-	for _, tally := range r.Tallies {
-		for _, k := range tally.Kinds {
-			if k.Kind == TwoHolders {
-				assert.Equal(t, noFault, tally.By(k), r.Text(true))
-			}
-		}
-	}
-	assert.Equal(t, 1, strings.Count(r.Text(false), "  two holders (this client's own): "), r.Text(false))
-	assert.Contains(t, r.Text(false), once)
-	assert.Contains(t, r.Text(false), bare)
+	r := runs(t, o, func(r Report) bool { return strings.HasPrefix(r.NotAllowed(), "without a fault: two holders") })
+	assert.True(t, strings.HasPrefix(r.NotAllowed(), "without a fault: two holders"), r.Text(false))
+	assert.NotContains(t, r.NotAllowed(), "pause: two holders")
+	assert.Contains(t, r.Text(false), "two holders without a fault, shortened from \"a ")
+	assert.Empty(t, r.Unknown(), "the row without a fault was not asked for")
 }
 
 // A broken driver gets a sentence and never a finding.
@@ -344,7 +335,7 @@ func TestReport(t *testing.T) {
 	bare := Play{Schedule: Schedule{{Do: waits, Client: "c1"}}, Servers: 5, Findings: []Finding{{NeverFree, 1, "c1 waits forever"}}}
 	restarted := Play{Schedule: Schedule{{Do: start, Servers: "A"}}, Servers: 5, Findings: []Finding{{TwoHolders, 1, "c1 and c2"}}}
 	b := &box{options: Options{Allow: []string{"pause:lost update", "restart"}}, tallies: []Tally{
-		{Fault: "old data", Plays: 1, Struck: 1, Broke: 1, Kinds: []Broken{{Kind: TwoHolders, Plays: 1, Title: "a title", Shown: restarted}}},
+		{Fault: "old data", Plays: 1, Struck: 1, Broke: 1, Kinds: []Broken{{Kind: TwoHolders, Plays: 1, Title: "a title", Shown: restarted}}}, // it has no step of it
 		{Fault: "restart", Plays: 1, Struck: 1, Broke: 1, Kinds: []Broken{{Kind: TwoHolders, Plays: 1, Title: "a title", Shown: restarted}}},
 		{Fault: "hang", Plays: 1, Skipped: 1},
 		{Fault: "pause", Plays: 2, Struck: 2, Broke: 1, Kinds: []Broken{
@@ -362,27 +353,33 @@ func TestReport(t *testing.T) {
 	text = text[:strings.Index(text, "\nVerdict: ")]
 	assert.Equal(t, `<a client>, 5 x redis, TTL 0s, in 0s
 
-fault     plays  struck  found, in how many plays                                             the Redis document's lock
-pause     2      2       ! never free (1, also without it), stale write (1), lost update (1)  stale write, lost update
-hang      1      0       -                                                                    -
-restart   1      1       two holders (1)                                                      two holders
-old data  1      1       two holders (1, by restart)                                          -
+fault     plays  struck  found, in how many plays          the Redis document's lock
+none      0      0       ! never free (1)                  -
+pause     2      2       stale write (1), lost update (1)  stale write, lost update
+hang      1      0       -                                 -
+restart   1      1       two holders (1)                   two holders
+old data  1      1       -                                 -
 
 !: only this client shows it. The Redis document's lock: the document 7, 5 x redis, recorded on 2026-11-29 at commit abc.
 
 never free without a fault, in "a title"
-  never free (this client's own): c1 waits forever (not played again, because the time was up)
+  this client's own: c1 waits forever (not played again, because the time was up)
     c1 waits
 
-stale write, lost update by pause, shortened from "a title", on 4 servers
-  stale write (a limit of the algorithm): c1 wrote late (again in 1 of 1 play)
-  lost update (a limit of the algorithm): c1 wrote over (not played again, because the time was up)
+stale write by pause, shortened from "a title", on 4 servers
+  a limit of the algorithm: c1 wrote late (again in 1 of 1 play)
+  The machine was slow: spawn c1 took 1.7s. A lease of 1s may have run out meanwhile; try a longer TTL.
+    pause c1
+     1    0.00s  c1  wrote                  lease 2, token 5, value 0  <--
+
+lost update by pause, shortened from "a title", on 4 servers
+  a limit of the algorithm: c1 wrote over (not played again, because the time was up)
   The machine was slow: spawn c1 took 1.7s. A lease of 1s may have run out meanwhile; try a longer TTL.
     pause c1
      1    0.00s  c1  wrote                  lease 2, token 5, value 0  <--
 
 two holders by restart, in "a title"
-  two holders (a limit of the algorithm): c1 and c2 (not played again, because the time was up)
+  a limit of the algorithm: c1 and c2 (not played again, because the time was up)
     start A
 `, text)
 	assert.Equal(t, []string{
@@ -392,20 +389,25 @@ two holders by restart, in "a title"
 		"Skipped: 1 play, because a client did not get its first lock: c1 got nothing.",
 	}, r.Conclusions())
 
+	brief := r.Text(false)
+	assert.Contains(t, brief, "\n    c1 waits\n\nVerdict: ", "only the schedules of the client's own findings")
+	assert.NotContains(t, brief, "pause c1")
+
 	var page strings.Builder
-	r.Tallies[0].Refused = 3
+	r.Tallies[1].Refused = 3
 	require.NoError(t, r.Page(&page))
-	assert.Contains(t, page.String(), `<span class="own">! never free (1, also without it)</span>, <span>stale write (1)</span>, <span>lost update (1)</span>, late writes refused by token (3)<td`)
+	assert.Contains(t, page.String(), `<span>stale write (1)</span>, <span>lost update (1)</span>, late writes refused by token (3)<td`)
 	assert.Contains(t, page.String(), "<h1>&lt;a client&gt; under faults</h1>")
 	assert.Contains(t, page.String(), StaleWrite.Means())
 	assert.Contains(t, page.String(), "Unknown: hang never struck")
-	r.Tallies[0].Refused = 0
+	assert.Contains(t, page.String(), `<details open><summary><b class="own">never free without a fault</b>`)
+	assert.Contains(t, page.String(), `<details><summary><b>stale write by pause</b>`)
 
 	b.options.Allow = []string{"none: never free", limits}
 	b.conclude(&r, time.Now())
 	assert.Empty(t, r.NotAllowed())
 
-	r.Tallies = r.Tallies[1:3]
+	r.Tallies = r.Tallies[2:4]
 	assert.Equal(t, "Verdict: all that broke are limits of the algorithm (-allow limits), which the Redis document's lock has, too (restart: two holders). Nothing is <a client>'s own.", r.Conclusions()[0])
 	r.Tallies[1].Kinds[0].Limit = false
 	assert.Equal(t, "Verdict: <a client> breaks promises that the Redis document's lock keeps: restart: two holders.", r.Conclusions()[0])
@@ -413,13 +415,6 @@ two holders by restart, in "a title"
 	assert.Equal(t, []string{"Verdict: no promise broke."}, r.Conclusions()[:1])
 	r.Tallies = nil
 	assert.Equal(t, []string{"Verdict: none, because nothing was played."}, r.Conclusions())
-}
-
-// What a fault's schedules show without their fault stands in the row of the schedules without one, too.
-func TestFoundWithoutAFault(t *testing.T) {
-	bare := Broken{Kind: TwoHolders, Shown: Play{Schedule: Schedule{{Do: waits, Client: "c1"}}}}
-	r := Report{Tallies: []Tally{{Fault: noFault, Plays: 1}, {Fault: "pause", Plays: 1, Kinds: []Broken{bare}}}}
-	assert.Equal(t, "two holders (see pause)", r.Words(r.Tallies[0]))
 }
 
 // A run or a replay that plays nothing is no pass.
@@ -441,7 +436,7 @@ func TestNothingIsPlayed(t *testing.T) {
 func TestSlowSteps(t *testing.T) {
 	for step, want := range map[string]bool{"c1 works": true, "spawn c2": true, "c1 waits": false, "c2 works": false} {
 		first, second := &client{name: "c1", holds: true, links: []*link{{}}}, &client{name: "c2", links: []*link{{shut: true}}}
-		s := &stage{ttl: time.Second, play: &Play{}, clients: []*client{first, second}, servers: []*serverState{{}}}
+		s := &stage{play: &Play{}, clients: []*client{first, second}, servers: []*server{{state: up}}, Fleet: &Fleet{ttl: time.Second}}
 		parsed, err := ParseStep(step)
 		require.NoError(t, err)
 		s.clocks(parsed, s.clients[strings.Count(step, "c2")], time.Now().Add(-time.Second))
@@ -452,35 +447,18 @@ func TestSlowSteps(t *testing.T) {
 	}
 }
 
-// A slow machine may make a lease run out, or a waiter wait in vain: what shows that is played again, and a
-// proof stays.
-func TestSlowPlaysAreRepeated(t *testing.T) {
-	proof, vain := []Finding{{Kind: TwoHolders}}, []Finding{{Kind: NoProgress}}
-	quiet := Play{}
-	for name, tc := range map[string]struct {
-		plays []Play
-		want  Play
-	}{
-		"nothing was slow":                {[]Play{{Idle: 1}}, Play{Idle: 1}},
-		"slow, and all steps were taken":  {[]Play{{Late: "a"}}, Play{Late: "a"}},
-		"slow, and a step was lost":       {[]Play{{Late: "a", Idle: 1}, {Findings: proof}}, Play{Findings: proof}},
-		"always slow":                     {[]Play{{Late: "a", Idle: 1}, {Late: "b", Idle: 1}, {Late: "c", Idle: 1}}, Play{Late: "c", Idle: 1}},
-		"found in a slow play alone":      {[]Play{{Late: "a", Findings: proof}, {Findings: vain}}, Play{Late: "a", Findings: proof}},
-		"found in a slow play, and again": {[]Play{{Late: "a", Findings: proof}, {Findings: proof}}, Play{Findings: proof}},
-		"waited in vain once":             {[]Play{{Findings: vain}, quiet}, quiet},
-		"waited in vain":                  {[]Play{{Findings: vain}, {Findings: vain}}, Play{Findings: vain}},
-		"over on arrival once":            {[]Play{{Findings: []Finding{{Kind: OverOnArrival}}}, quiet}, quiet},
+// A slow machine may make a lease run out, or a waiter wait in vain. That is no proof.
+func TestDoubtfulPlays(t *testing.T) {
+	proof, vain := []Finding{{Kind: TwoHolders}}, []Finding{{Kind: NoProgress}, {Kind: LossUntold}, {Kind: OverOnArrival}}
+	for name, p := range map[string]Play{
+		"a step was lost": {Late: "a", Idle: 1}, "waited in vain": {Findings: vain}, "over": {Findings: vain[2:]},
 	} {
-		n := 0
-		p, err := settle(time.Second, func(ttl time.Duration) (Play, error) {
-			assert.Equal(t, time.Second<<n, ttl, name)
-			n++
-			return tc.plays[n-1], nil
-		})
-		require.NoError(t, err)
-		assert.Equal(t, tc.want, p, name)
-		assert.Len(t, tc.plays, n, name)
+		assert.True(t, p.doubtful(), name)
+		p.Findings = slices.Concat(p.Findings, proof)
+		assert.False(t, p.doubtful(), name+", and a proof")
 	}
+	assert.False(t, Play{Idle: 1}.doubtful(), "a holder lost its lease as it had to")
+	assert.False(t, Play{Late: "a"}.doubtful(), "all steps were taken")
 }
 
 // The driver of the protocol's page works.

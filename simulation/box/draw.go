@@ -12,7 +12,7 @@ import (
 // It follows what the clients would do without faults, so that most steps come to something.
 type drawer struct {
 	*rand.Rand
-	fault    string
+	fault    faultKind
 	n        int
 	schedule Schedule
 	clients  []string
@@ -28,16 +28,23 @@ const drawSteps = 12
 
 // draw draws a schedule with faults of one kind.
 func draw(seed uint64, fault string, n int) Schedule {
-	d := &drawer{Rand: rand.New(rand.NewPCG(seed, 0x626f78)), fault: fault, n: n, ends: map[string]Schedule{}}
+	d := &drawer{Rand: rand.New(rand.NewPCG(seed, 0x626f78)), fault: faultNamed(fault), n: n, ends: map[string]Schedule{}}
 	d.clients = clientNames[:2+d.IntN(2)]
 	for range drawSteps {
-		if d.IntN(5) < 2 {
+		if d.IntN(5) < 2 && len(d.fault.random) > 0 {
 			d.disturb()
 		} else {
 			d.act()
 		}
 	}
-	d.finish()
+	for _, what := range append([]string{ofServers}, d.clients...) {
+		d.schedule = append(d.schedule, d.ends[what]...)
+	}
+	clear(d.ends)
+	for _, c := range d.clients {
+		d.does(c, works, releases)
+	}
+	d.does(d.someone(), waits, works, releases)
 	return d.schedule
 }
 
@@ -45,13 +52,6 @@ func draw(seed uint64, fault string, n int) Schedule {
 func (d *drawer) does(client string, verbs ...verb) {
 	for _, do := range verbs {
 		d.schedule = append(d.schedule, Step{Do: do, Client: client})
-	}
-}
-
-// suffers adds faults of servers.
-func (d *drawer) suffers(servers string, verbs ...verb) {
-	for _, do := range verbs {
-		d.schedule = append(d.schedule, Step{Do: do, Servers: servers})
 	}
 }
 
@@ -84,83 +84,49 @@ func (d *drawer) act() {
 	}
 }
 
-// disturb adds a fault, or its end.
+// disturb begins a fault, or ends it.
 func (d *drawer) disturb() {
-	client, some := d.someone(), d.minority()
-	one := string(letters[d.IntN(d.n)])
-	_, begun := d.ends[ofServers]
-	switch d.fault {
-	case "pause":
-		d.pauses(client)
-	case "crash":
-		if d.toggle(ofServers, Schedule{{spawn, client, ""}}, Step{kill, client, ""}) && d.holder == client {
-			d.holder = ""
-		}
-	case "network":
-		if some != "" {
-			do := []verb{cut, delay, hold, lose}[d.IntN(4)]
-			d.toggle(client, Schedule{{heal, client, letters[:d.n]}}, Step{do, client, some})
-		}
-	case "hang":
-		d.breaks(some, hang, wake)
-	case "address":
-		d.breaks(some, move, home)
-	case "stop", evenNumber:
-		if !begun { // until the end, because servers that start are empty: that is another fault
-			d.breaks(some, stop, start)
-		}
-	case clockFault:
-		if !begun { // until the end: the clocks of other servers would be of no minority any more
-			d.breaks(some, []verb{ahead, ahead, behind}[d.IntN(3)], right)
-		}
-	case "failover":
-		d.toggle(ofServers, Schedule{{fail, "", one}}, Step{follow, "", one}, Step{lag, "", one})
-		if begun {
-			d.fault = "" // no server fails twice
-		}
-	case "flush":
-		d.suffers(one, flush)
-	case "restart":
-		d.suffers(one, stop, start)
-	case "old data":
-		if d.IntN(2) == 0 {
-			d.suffers(one, save)
-		} else {
-			d.suffers(one, stop, start)
-		}
+	client, of := d.someone(), d.fault.random[d.IntN(len(d.fault.random))]
+	target := forms[of.begin[0]]
+	what, servers := ofServers, d.minority()
+	switch {
+	case target == linkLast:
+		what = client
+	case of.end == nil || of.end[0] == fail: // it is over at once, or needs no majority that works
+		servers = string(letters[d.IntN(d.n)])
 	}
-}
-
-// toggle ends the fault of something that is disturbed, or else begins it, and reports which.
-func (d *drawer) toggle(what string, end Schedule, begin ...Step) (begun bool) {
-	if open, ok := d.ends[what]; ok {
-		d.schedule = append(d.schedule, open...)
-		delete(d.ends, what)
-		return false
-	}
-	d.schedule = append(d.schedule, begin...)
-	d.ends[what] = end
-	return true
-}
-
-// breaks is toggle for some servers.
-func (d *drawer) breaks(servers string, begin, end verb) {
-	if servers != "" {
-		d.toggle(ofServers, Schedule{{end, "", servers}}, Step{begin, "", servers})
-	}
-}
-
-// pauses begins a pause, sometimes between a holder's check and its write, or ends it.
-func (d *drawer) pauses(client string) {
-	if _, begun := d.ends[ofServers]; client == d.holder && !begun {
-		d.does(client, checks, reads)
-		if d.IntN(3) == 0 { // the write is late, and not the client
-			d.does(client, sends)
-			d.ends[client] = Schedule{{lands, client, ""}}
-			return
+	if end, begun := d.ends[what]; begun {
+		if !d.fault.alone {
+			d.schedule = append(d.schedule, end...)
+			delete(d.ends, what)
 		}
+		return
 	}
-	d.toggle(ofServers, Schedule{{resume, client, ""}, {writes, client, ""}}, Step{pause, client, ""})
+	if servers == "" && target >= serversLast {
+		return
+	}
+	steps := func(verbs []verb) (all Schedule) {
+		for _, do := range verbs {
+			step := Step{Do: do}
+			if forms[do] != serversLast {
+				step.Client = client
+			}
+			if forms[do] >= serversLast {
+				step.Servers = servers
+			}
+			all = append(all, step)
+		}
+		return all
+	}
+	if client == d.holder && of.begin[0] != kill && target <= clientLast {
+		d.does(client, checks, reads) // the fault comes between the check and the write
+	} else if client == d.holder && of.begin[0] == kill {
+		d.holder = ""
+	}
+	d.schedule = append(d.schedule, steps(of.begin)...)
+	if of.end != nil {
+		d.ends[what] = steps(of.end)
+	}
 }
 
 // minority returns some servers, fewer than half of them: none, if there are less than three.
@@ -172,16 +138,4 @@ func (d *drawer) minority() string {
 		servers = append(servers, letters[i])
 	}
 	return string(servers)
-}
-
-// finish ends all faults, and has a client get the lock at the end.
-func (d *drawer) finish() {
-	for _, what := range append([]string{ofServers}, d.clients...) {
-		d.schedule = append(d.schedule, d.ends[what]...)
-	}
-	clear(d.ends)
-	for _, c := range d.clients {
-		d.does(c, works, releases)
-	}
-	d.does(d.someone(), waits, works, releases)
 }

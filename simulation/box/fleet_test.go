@@ -31,7 +31,7 @@ type fleetTest struct {
 	addr []string // of the servers
 }
 
-func startFleet(t *testing.T, n int, embedded bool) *fleetTest {
+func fleetFor(t *testing.T, n int, embedded bool) *fleetTest {
 	t.Helper()
 	if !embedded {
 		instancetest.Since(t, 6, 0) // skips it if there is none
@@ -46,15 +46,14 @@ func startFleet(t *testing.T, n int, embedded bool) *fleetTest {
 	})
 	require.Equal(t, embedded, f.Product() == "embedded servers", f.Product())
 	for _, m := range f.Members() {
-		require.Empty(t, m.Faults)
 		test.addr = append(test.addr, m.Address)
 	}
 	require.Len(t, test.addr, n)
 	return test
 }
 
-// sends sends a request, and returns the answer.
-func (f *fleetTest) sends(method, path, body string) (status int, answer string) {
+// request sends a request, and returns the answer.
+func (f *fleetTest) request(method, path, body string) (status int, answer []byte) {
 	f.t.Helper()
 	r, err := http.NewRequestWithContext(f.t.Context(), method, f.api.URL+path, strings.NewReader(body))
 	require.NoError(f.t, err)
@@ -62,48 +61,52 @@ func (f *fleetTest) sends(method, path, body string) (status int, answer string)
 	require.NoError(f.t, err)
 	defer response.Body.Close()
 	require.Equal(f.t, "application/json", response.Header.Get("Content-Type"))
-	text, err := io.ReadAll(response.Body)
+	answer, err = io.ReadAll(response.Body)
 	require.NoError(f.t, err)
-	return response.StatusCode, string(text)
+	return response.StatusCode, answer
 }
 
-// does sends a request that has to succeed, and returns what the servers have now, such as "A pause, B".
-func (f *fleetTest) does(method, path, body string) string {
+// does has steps carried out, and returns the states of the servers, such as "hung up".
+func (f *fleetTest) does(steps string) string {
 	f.t.Helper()
-	status, text := f.sends(method, path, body)
-	require.Equal(f.t, http.StatusOK, status, "%s %s %s: %s", method, path, body, text)
+	status, text := f.request("POST", "/", steps)
+	require.Equal(f.t, http.StatusOK, status, "%s: %s", steps, text)
 	var all []Member
-	require.NoError(f.t, json.Unmarshal([]byte(text), &all))
-	var says []string
-	for _, m := range all {
-		says = append(says, m.Name)
-		for _, fault := range FleetFaults() {
-			if v, has := m.Faults[fault.Name]; has {
-				values, err := json.Marshal(v)
-				require.NoError(f.t, err)
-				says = append(says, fault.Name+strings.TrimSuffix(string(values), "{}"))
-			}
-		}
+	require.NoError(f.t, json.Unmarshal(text, &all))
+	var states []string
+	for i, m := range all {
+		require.Equal(f.t, letters[i:i+1]+f.addr[i], m.Name+m.Address)
+		states = append(states, m.State)
 	}
-	return strings.Join(says, " ")
+	return strings.Join(states, " ")
 }
 
 // fails sends a request that is refused, and returns why.
 func (f *fleetTest) fails(method, path, body string, status int) string {
 	f.t.Helper()
-	got, text := f.sends(method, path, body)
+	got, text := f.request(method, path, body)
 	require.Equal(f.t, status, got, "%s %s %s: %s", method, path, body, text)
 	var answer struct{ Error string }
-	require.NoError(f.t, json.Unmarshal([]byte(text), &answer))
+	require.NoError(f.t, json.Unmarshal(text, &answer))
 	return answer.Error
 }
 
-// ask sends a command to a server, by its number, over a new connection.
-func (f *fleetTest) ask(i int, args ...string) string {
+// has requires that the servers have the key k, "v" for each that has it and "-" for each that hasn't.
+func (f *fleetTest) has(want string) {
 	f.t.Helper()
-	reply, err := redisproc.AskAt(f.addr[i], args...)
+	got := ""
+	for _, addr := range f.addr {
+		reply, err := redisproc.AskAt(addr, "GET", "k")
+		require.NoError(f.t, err)
+		got += strings.TrimSuffix(strings.TrimPrefix(reply, "$"), "1")
+	}
+	require.Equal(f.t, want, got)
+}
+
+func (f *fleetTest) set(i int) {
+	f.t.Helper()
+	_, err := redisproc.AskAt(f.addr[i], "SET", "k", "v")
 	require.NoError(f.t, err)
-	return reply
 }
 
 // caller is an open connection of a client.
@@ -167,162 +170,155 @@ func both(t *testing.T, test func(t *testing.T, embedded bool)) {
 	}
 }
 
-// Each fault does what its description says, to the servers that are named and to no other, and ends.
-func TestFleetFaults(t *testing.T) {
+// Each step does what its description says, to the servers that are named and to no other, and ends.
+func TestFleet(t *testing.T) {
 	both(t, func(t *testing.T, embedded bool) {
-		f := startFleet(t, 3, embedded)
-		require.Equal(t, "A B C", f.does("GET", "/servers", ""))
+		f := fleetFor(t, 3, embedded)
 		for i := range f.addr {
-			require.Equal(t, "+OK", f.ask(i, "SET", "k", "v"))
+			f.set(i)
 		}
 		a, b := f.call(0), f.call(1)
 
-		require.Equal(t, "A pause", f.does("POST", "/servers/A/pause", ""))
-		require.Equal(t, "A pause", f.does("POST", "/servers/A/pause", ""))
+		require.Equal(t, "hung up up", f.does("hang A"))
+		require.Equal(t, "hung up up", f.does("hang A"), "again")
 		a.send()
 		a.silent()
 		b.pings()
-		require.Equal(t, "A", f.does("DELETE", "/servers/A/pause", ""))
-		require.Equal(t, "A", f.does("DELETE", "/servers/A/pause", ""))
+		require.Equal(t, "up up up", f.does("wake A, wake A"))
 		a.receives()
 
-		require.Equal(t, `A delay{"ms":70}`, f.does("POST", "/servers/A/delay", `{"ms":70}`))
+		f.does("slow A 70ms")
 		began := time.Now()
 		a.pings()
 		require.GreaterOrEqual(t, time.Since(began), 70*time.Millisecond)
-		require.Equal(t, `A delay{"ms":60000}`, f.does("POST", "/servers/A/delay", `{"ms":60000}`))
+		f.does("slow A 60s")
 		began = time.Now()
 		a.send()
-		require.Equal(t, "A", f.does("DELETE", "/servers/A/delay", ""))
+		f.does("heal A")
 		a.receives()
 		require.Less(t, time.Since(began), 30*time.Second)
 
-		require.Equal(t, "A cut B cut", f.does("POST", "/servers/AB/cut", ""))
-		require.Equal(t, "A cut B cut C", f.does("GET", "/servers", ""))
+		f.does("delay A")
+		a.send()
+		a.silent()
+		f.does("heal A")
+		a.receives()
+		f.does("lose A")
+		f.call(2)
+		a.send()
+		a.silent()
+		f.does("cut AB")
 		a.isCut()
 		b.isCut()
 		_, err := redisproc.AskAt(f.addr[1], "PING")
 		require.Error(t, err)
-		require.Equal(t, "v", f.ask(2, "GET", "k"))
-		require.Equal(t, "A", f.does("DELETE", "/servers/A/cut", ""))
-		require.Equal(t, "v", f.ask(0, "GET", "k"))
-		require.Equal(t, "A B cut C", f.does("GET", "/servers", ""))
+		f.does("heal AB")
+		f.has("vvv")
 
-		require.Equal(t, "C", f.does("POST", "/servers/C/flush", ""))
-		require.Equal(t, "$-1", f.ask(2, "GET", "k"))
-		require.Equal(t, "v", f.ask(0, "GET", "k"))
-
+		f.does("flush C")
+		f.has("vv-")
 		a = f.call(0)
-		require.Equal(t, `A stop{"data":"lost"}`, f.does("POST", "/servers/A/stop", ""))
+		require.Equal(t, "stopped up up", f.does("stop A"))
 		a.isCut()
 		_, err = redisproc.AskAt(f.addr[0], "PING")
 		require.Error(t, err)
-		require.Equal(t, "A", f.does("DELETE", "/servers/A/stop", ""))
-		require.Equal(t, "$-1", f.ask(0, "GET", "k"))
+		require.Equal(t, "up up up", f.does("start A"))
+		f.has("-v-")
 
-		f.does("POST", "/servers/all/pause", "")
-		f.does("POST", "/servers/all/delay", `{"ms":60000}`)
-		require.Equal(t, `A stop{"data":"lost"} delay{"ms":60000}`, f.does("POST", "/servers/A/stop", ""), "it stands still no longer")
-		require.Equal(t, `A stop{"data":"lost"} delay{"ms":60000} B pause cut delay{"ms":60000} C pause delay{"ms":60000}`, f.does("GET", "/servers", ""))
-		require.Equal(t, "A B C", f.does("POST", "/reset", ""))
-		require.Equal(t, "$-1", f.ask(0, "GET", "k"))
-		require.Equal(t, "v", f.ask(1, "GET", "k"))
-		require.Equal(t, "$-1", f.ask(2, "GET", "k"))
+		require.Equal(t, "stopped hung hung", f.does("hang ALL, slow ALL 60s, cut C, stop A"), "it stands still no longer")
+		require.Equal(t, "up up up", f.does("reset"))
+		f.has("-v-")
 	})
 }
 
-// What only processes have: data that outlives them, also unsynced, and clocks.
-func TestFleetFaultsOfProcesses(t *testing.T) {
-	f := startFleet(t, 2, false)
-	require.Equal(t, "+OK", f.ask(0, "SET", "k", "v"))
-	f.does("POST", "/servers/A/pause", "")
-	require.Equal(t, `A stop{"data":"kept"}`, f.does("POST", "/servers/A/stop", `{"data":"kept"}`))
-	f.does("DELETE", "/servers/A/stop", "")
-	require.Equal(t, "v", f.ask(0, "GET", "k"))
-	require.Equal(t, "+OK", f.ask(0, "SET", "k", "w"))
-	f.does("POST", "/servers/A/stop", `{"data":"kept"}`)
-	f.does("DELETE", "/servers/A/stop", "")
-	require.Equal(t, "w", f.ask(0, "GET", "k"))
-	f.does("POST", "/servers/A/stop", `{"data":"lost"}`)
-	require.Equal(t, `A stop{"data":"lost"}`, f.does("POST", "/servers/A/stop", `{"data":"kept"}`), "what is lost stays lost")
-	f.does("DELETE", "/servers/A/stop", "")
-	require.Equal(t, "$-1", f.ask(0, "GET", "k"))
+// What only processes have: data that outlives them, clocks, replicas.
+func TestFleetOfProcesses(t *testing.T) {
+	f := fleetFor(t, 2, false)
+	f.set(0)
+	f.does("save A, stop A, start A")
+	f.has("v-")
+	f.does("stop A, start A")
+	f.has("--")
 
 	_, err := redisproc.AskAt(f.addr[0], "SHUTDOWN", "NOSAVE")
 	require.Error(t, err)
-	for range 2 {
-		require.Contains(t, f.fails("POST", "/servers/A/pause", "", 500), "redisproc: ")
-	}
-	f.does("POST", "/servers/A/stop", "")
-	require.Equal(t, "A", f.does("DELETE", "/servers/A/stop", ""), "a server that has died on its own starts again")
-	require.Equal(t, "$-1", f.ask(0, "GET", "k"))
+	require.Contains(t, f.fails("POST", "/", "hang A", 500), "redisproc: ")
+	require.Equal(t, "up up", f.does("stop A, start A"), "a server that has died on its own starts again")
 
-	if status, text := f.sends("POST", "/servers/A/clock", `{"ms":3600000}`); status == http.StatusNotImplemented {
-		require.Contains(t, text, "no clocks that jump: ")
-		t.Skip(text)
+	f.does("follow B, lag B")
+	f.set(1)
+	require.Equal(t, "up stopped", f.does("fail B"))
+	f.has("--")
+	f.does("reset")
+	f.does("move A")
+	f.set(0)
+	f.does("home A")
+	f.has("--")
+
+	if status, text := f.request("POST", "/", "ahead A 1h"); status == http.StatusNotImplemented {
+		require.Contains(t, string(text), "no clocks that jump")
+		t.Skip(string(text))
 	}
-	ahead := func(i int) time.Duration {
-		seconds, err := strconv.ParseInt(f.ask(i, "EVAL", "return redis.call('TIME')[1]", "0"), 10, 64)
+	isAhead := func(i int, want time.Duration) {
+		t.Helper()
+		text, err := redisproc.AskAt(f.addr[i], "EVAL", "return redis.call('TIME')[1]", "0")
 		require.NoError(t, err)
-		return time.Until(time.Unix(seconds, 0))
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		require.NoError(t, err)
+		require.InDelta(t, want, time.Until(time.Unix(seconds, 0)), float64(10*time.Minute)) // on a busy machine
 	}
-	const near = 10 * time.Minute // on a busy machine
-	require.InDelta(t, time.Hour, ahead(0), float64(near))
-	require.InDelta(t, 0, ahead(1), float64(near))
-	require.Equal(t, `A clock{"ms":-7200000}`, f.does("POST", "/servers/A/clock", `{"ms":-7200000}`))
-	require.InDelta(t, -2*time.Hour, ahead(0), float64(near))
-	f.does("POST", "/servers/A/stop", "")
-	require.Equal(t, `A clock{"ms":-7200000}`, f.does("DELETE", "/servers/A/stop", ""))
-	require.InDelta(t, -2*time.Hour, ahead(0), float64(near), "a start doesn't set the clock")
-	f.does("POST", "/reset", "")
-	require.InDelta(t, 0, ahead(0), float64(near))
+	isAhead(0, time.Hour)
+	isAhead(1, 0)
+	f.does("behind A 2h, stop A, start A")
+	isAhead(0, -2*time.Hour) // a start doesn't set the clock
+	f.does("right A")
+	isAhead(0, 0)
+	f.does("ahead B 1h")
+	f.does("reset")
+	isAhead(1, 0)
 }
 
-// A request that can't be carried out changes nothing, and says why.
+// A request that can't be carried out says why.
 func TestFleetRefuses(t *testing.T) {
 	both(t, func(t *testing.T, embedded bool) {
-		f := startFleet(t, 2, embedded)
-		f.does("POST", "/servers/B/stop", "")
-		f.does("POST", "/servers/A/pause", "")
+		f := fleetFor(t, 2, embedded)
+		f.does("hang A, stop B")
 		for _, tc := range []struct {
 			method, path, body string
 			status             int
 			why                string
 		}{
-			{"POST", "/servers/C/pause", "", 404, `no server "C": want some of the letters AB, or all`},
-			{"POST", "/servers/AC/pause", "", 404, `no server "AC"`},
-			{"DELETE", "/servers/a/pause", "", 404, `no server "a"`},
-			{"POST", "/servers/A/quake", "", 404, `no fault "quake"; there are stop, pause, cut, delay, clock, flush`},
-			{"DELETE", "/servers/A/quake", "", 404, `no fault "quake"`},
-			{"PUT", "/servers/A/pause", "", 404, "there is no PUT /servers/A/pause; there are GET /servers, "},
+			{"PUT", "/", "hang A", 404, `there is no PUT /; there are GET /, and POST / with steps in its body, such as "hang AB"`},
 			{"POST", "/servers/A", "", 404, "there is no POST /servers/A;"},
-			{"DELETE", "/servers/A/flush", "", 400, "flush is over at once: there is nothing to heal"},
-			{"POST", "/servers/A/delay", "", 400, `delay needs a time in the request's body, such as {"ms":200}`},
-			{"POST", "/servers/A/delay", `{"ms":0}`, 400, "ms is 0, want 1 to 60000 for delay"},
-			{"POST", "/servers/A/delay", `{"ms":60001}`, 400, "ms is 60001"},
-			{"POST", "/servers/A/clock", `{"ms":-31536000001}`, 400, "ms is -31536000001"},
-			{"POST", "/servers/A/clock", `{"ms":0}`, 400, "ms is 0"},
-			{"POST", "/servers/A/delay", `{"ms":"200"}`, 400, "want JSON such as"},
-			{"POST", "/servers/A/delay", `{"seconds":1}`, 400, `unknown field "seconds"`},
-			{"POST", "/servers/A/delay", `{"ms":1}{"ms":2}`, 400, "goes on after its JSON"},
-			{"POST", "/servers/A/delay", `{"ms":` + strings.Repeat(" ", longestBody) + `1}`, 400, "too large"},
-			{"POST", "/servers/A/delay?ms=200", "", 400, "?ms=200 has no effect"},
-			{"POST", "/servers/A/cut", `{"ms":1}`, 400, `cut takes no "ms"`},
-			{"POST", "/servers/A/pause", `{"data":"kept"}`, 400, `pause takes no "data"`},
-			{"POST", "/servers/A/stop", `{"data":"old"}`, 400, `data is "old", want "lost" or "kept"`},
-			{"DELETE", "/servers/B/stop", `{"data":"kept"}`, 400, "DELETE /servers/B/stop takes no body"},
-			{"POST", "/reset", `{"data":"kept"}`, 400, "POST /reset takes no body"},
-			{"POST", "/servers/all/pause", "", 409, "B can't have pause now because of stop: heal that first, by DELETE /servers/B/stop"},
-			{"POST", "/servers/A/flush", "", 409, "because of pause: heal that first, by DELETE /servers/A/pause"},
+			{"POST", "/?step=hang", "", 404, "there is no POST /?step=hang;"},
+			{"POST", "/", "", 400, `"" is no step, which are such as`},
+			{"POST", "/", "quake A", 400, `"quake" in the step "quake A" is no step's word, client, server or time`},
+			{"POST", "/", "hang C", 400, `the step "hang C" names a server that isn't there; there are 2, AB`},
+			{"POST", "/", "hang", 400, `"hang" is no step`},
+			{"POST", "/", "hang MIN", 400, `there are no servers for "hang MIN"`},
+			{"POST", "/", "hang A 3s", 400, `the step "hang A 3s" has a time; only slow, ahead and behind have one`},
+			{"POST", "/", "slow A", 400, `the step "slow A" has the time 0s, want more than 0 and up to a year`},
+			{"POST", "/", "slow A -1s", 400, "has the time -1s"},
+			{"POST", "/", "ahead A 8761h", 400, "has the time 8761h0m0s"},
+			{"POST", "/", "ahead A", 400, `"ahead A" needs a time, as in "ahead A 60s"`},
+			{"POST", "/", "cut c1 A", 400, `"cut c1 A" is about a client`},
+			{"POST", "/", "c1 waits", 400, `"c1 waits" is about a client`},
+			{"POST", "/", "drop A", 400, `"drop A" is about the lock of a schedule`},
+			{"POST", "/", strings.Repeat(" ", longestBody) + "hang A", 400, "too large"},
+			{"POST", "/", "hang ALL", 409, `"hang AB": not now: the server is stopped`},
+			{"POST", "/", "flush A", 409, `"flush A": not now: the server is hung`},
+			{"POST", "/", "start A", 409, "the server is hung"},
 		} {
 			assert.Contains(t, f.fails(tc.method, tc.path, tc.body, tc.status), tc.why)
 		}
 		if embedded {
-			for path, body := range map[string]string{"/servers/A/clock": `{"ms":1}`, "/servers/A/stop": `{"data":"kept"}`} {
-				assert.Contains(t, f.fails("POST", path, body, 501), "embedded servers have no data on a disk, clocks,")
+			for _, step := range []string{"ahead A 1s", "save A", "follow A", "move A"} {
+				assert.Contains(t, f.fails("POST", "/", step, 501), "embedded servers have no data on a disk, clocks,")
 			}
 		}
-		require.Equal(t, `A pause B stop{"data":"lost"}`, f.does("GET", "/servers", ""))
+		status, text := f.request("GET", "/", "")
+		require.Equal(t, 200, status)
+		require.JSONEq(t, fmt.Sprintf(`[{"name":"A","address":%q,"state":"hung"},{"name":"B","address":%q,"state":"stopped"}]`, f.addr[0], f.addr[1]), string(text))
 	})
 }
 
@@ -347,11 +343,11 @@ func TestFleetThatCannotStart(t *testing.T) {
 // After its end a Fleet refuses everything, so that no server starts again.
 func TestFleetEnds(t *testing.T) {
 	both(t, func(t *testing.T, embedded bool) {
-		f := startFleet(t, 1, embedded)
-		f.does("POST", "/servers/A/stop", "")
+		f := fleetFor(t, 1, embedded)
+		f.does("stop A")
 		fleet := f.api.Config.Handler.(*Fleet)
 		require.NoError(t, fleet.Close())
 		require.NoError(t, fleet.Close())
-		require.Equal(t, "the servers have ended", f.fails("DELETE", "/servers/A/stop", "", 503))
+		require.Equal(t, "the servers have ended", f.fails("POST", "/", "start A", 503))
 	})
 }

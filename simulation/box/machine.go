@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
+
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 )
 
 //go:embed preload/clock.c
@@ -25,62 +27,74 @@ var clockSource []byte
 // ErrNoClocks: servers cannot have clocks and disks of their own here.
 var ErrNoClocks = errors.New("box: no clocks that jump")
 
-// buildLibrary builds the library that is preloaded into servers, in a folder of its own. The error Is
-// ErrNoClocks if that is impossible here.
-func buildLibrary(ctx context.Context) (dir string, err error) {
+// clocks is the library that gives servers clocks and disks of their own.
+type clocks struct {
+	dir  string // its folder, "" without one
+	none error  // ErrNoClocks, and why there is none
+}
+
+// newClocks builds the library, and finds out whether a server loads it.
+func newClocks(ctx context.Context, o Options) (own clocks, err error) {
+	if o.Embedded {
+		return own, nil
+	}
+	if own.dir, err = os.MkdirTemp("", "redlocksim-box-"); err != nil {
+		return own, err
+	}
+	if own.none = buildClocks(ctx, own.dir, o); own.none != nil {
+		err = errors.Join(ctx.Err(), own.close())
+		own.dir = ""
+	}
+	return own, err
+}
+
+func buildClocks(ctx context.Context, dir string, o Options) error {
+	none := func(format string, args ...any) error {
+		return fmt.Errorf("%w: "+format, append([]any{ErrNoClocks}, args...)...)
+	}
 	if runtime.GOOS != "linux" {
-		return "", fmt.Errorf("%w: the library for it is for Linux", ErrNoClocks)
+		return none("the library for it is for Linux")
 	}
 	cc, err := exec.LookPath("cc")
 	if err != nil {
-		return "", fmt.Errorf("%w: there is no C compiler (cc) to build the library for it", ErrNoClocks)
-	}
-	if dir, err = os.MkdirTemp("", "redlocksim-box-"); err != nil {
-		return "", err
+		return none("there is no C compiler (cc) to build the library for it")
 	}
 	build := exec.CommandContext(ctx, cc, "-O2", "-shared", "-fPIC", "-o", filepath.Join(dir, libraryName), "-x", "c", "-")
 	build.Stdin = bytes.NewReader(clockSource)
 	build.Env = append(os.Environ(), "TMPDIR="+dir) // where what an interrupted compiler leaves is removed
 	if out, err := build.CombinedOutput(); err != nil {
-		err = fmt.Errorf("%w: cc failed: %w: %s", ErrNoClocks, err, strings.TrimSpace(string(out)))
-		return "", errors.Join(ctx.Err(), err, os.RemoveAll(dir))
+		return none("cc failed: %w: %s", err, strings.TrimSpace(string(out)))
 	}
-	return dir, nil
-}
-
-// library is what gives servers clocks and disks of their own.
-type library struct {
-	dir  string // its folder, "" without one
-	none error  // ErrNoClocks, and why there is none; nil if it wasn't asked for
-}
-
-// build builds the library, or notes why that is impossible here.
-func (l *library) build(ctx context.Context) (err error) {
-	if l.dir, err = buildLibrary(ctx); errors.Is(err, ErrNoClocks) && ctx.Err() == nil {
-		l.none, err = err, nil
+	m, err := newMachine(dir)
+	if err != nil {
+		return none("%w", err)
 	}
-	return err
-}
-
-// start starts servers with the library, or without it if they can't load it.
-func (l *library) start(ctx context.Context, o Options) (*servers, error) {
-	f, err := startServers(ctx, o, l.dir)
-	if errors.Is(err, ErrNoClocks) {
-		l.none, l.dir = errors.Join(err, l.close()), ""
-		f, err = startServers(ctx, o, "")
+	// The loader skips a library that it cannot load.
+	path, err := redisproc.Config{Binary: o.Binary}.Find()
+	if err == nil {
+		probe := exec.CommandContext(ctx, path, "--version")
+		probe.Env = append(os.Environ(), m.env...)
+		err = probe.Run()
 	}
-	return f, err
+	loaded := m.shared.attached.Load() == 1
+	switch err := errors.Join(err, m.close()); {
+	case err != nil:
+		return none("the server doesn't start with the library for it: %w", err)
+	case !loaded:
+		return none("the server doesn't load the library for it")
+	}
+	return nil
 }
 
-func (l *library) close() error {
-	if l.dir == "" {
+func (c clocks) close() error {
+	if c.dir == "" {
 		return nil
 	}
-	return os.RemoveAll(l.dir)
+	return os.RemoveAll(c.dir)
 }
 
 // why is the reason why there is none, in words.
-func (l *library) why() string { return strings.TrimPrefix(fmt.Sprint(l.none), "box: ") }
+func (c clocks) why() string { return strings.TrimPrefix(fmt.Sprint(c.none), "box: ") }
 
 // libraryName is the library's file.
 const libraryName = "clock.so"
@@ -123,10 +137,6 @@ func newMachine(dir string) (*machine, error) {
 }
 
 func (m *machine) close() error { return syscall.Munmap(m.memory) }
-
-// loaded reports whether the server has loaded the library. The loader skips a library
-// that it cannot load.
-func (m *machine) loaded() bool { return m.shared.attached.Load() == 1 }
 
 // set puts the server's wall clock ahead of this machine's, or behind it.
 func (m *machine) set(ahead time.Duration) { m.shared.offset.Store(int64(ahead)) }

@@ -41,7 +41,6 @@ type Options struct {
 	Say func(text string, replaces bool)
 
 	startLimit time.Duration // of a driver, for tests. Default startLimit
-	persist    bool          // all that the servers have answered outlives their processes
 }
 
 // ErrOptions: Options can't be used. The message says why.

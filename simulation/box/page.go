@@ -11,18 +11,23 @@ import (
 //go:embed page.html
 var pageText string
 
+// shown is a finding on the page.
+type shown struct {
+	Tally
+	*Broken
+}
+
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"groups":  groups,
+	"findings": func(r Report) (all []shown) {
+		for t, b := range found(r.Tallies) {
+			all = append(all, shown{t, b})
+		}
+		return all
+	},
 	"kinds":   Kinds,
-	"again":   (*Broken).again,
 	"seconds": func(d time.Duration) time.Duration { return d.Round(time.Second) },
 	"strikes": Strikes,
 	"join":    func(all []string) string { return strings.Join(all, "; ") },
-	"history": func(g *group) string {
-		var b strings.Builder
-		g.history(&b)
-		return b.String()
-	},
 }).Parse(pageText))
 
 // Page writes the report as a page of HTML that needs nothing else.

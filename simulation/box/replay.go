@@ -27,8 +27,8 @@ func (r Replay) Play(ctx context.Context, o Options, times int) (report Report, 
 		return report, nil, err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	if b.library.none != nil {
-		return report, nil, b.library.none
+	if b.clocks.none != nil {
+		return report, nil, b.clocks.none
 	}
 	report = b.report()
 	b.say("accepted: %s; a replay, %d times", report.subject(), times)

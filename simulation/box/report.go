@@ -46,7 +46,7 @@ type Replay struct {
 
 // Replay returns the replay of one of a Tally's findings.
 func (r Report) Replay(t Tally, b Broken) Replay {
-	return Replay{Name: r.Name, Servers: cmp.Or(b.Shown.Servers, r.Count), TTL: b.Shown.TTL, Fault: t.By(b), Kind: b.Kind, Text: b.Finding().Text, Schedule: b.Shown.Schedule}
+	return Replay{Name: r.Name, Servers: cmp.Or(b.Shown.Servers, r.Count), TTL: b.Shown.TTL, Fault: t.Fault, Kind: b.Kind, Text: b.Finding().Text, Schedule: b.Shown.Schedule}
 }
 
 // Worst returns the replay of the worst finding, first of those that only this client shows, and false if
@@ -64,22 +64,19 @@ func (r Report) Worst() (replay Replay, ok bool) {
 // list returns findings, by the faults that show them: "pause: stale write, lost update; crash: never free".
 func (r Report) list(is func(Broken) bool) string {
 	var faults []string
-	kinds := map[string][]string{}
-	for t, b := range found(r.Tallies) {
-		by := t.By(*b)
-		if by == noFault {
-			by = "without a fault"
+	for _, t := range r.Tallies {
+		var kinds []string
+		for _, b := range t.Kinds {
+			if is(b) {
+				kinds = append(kinds, string(b.Kind))
+			}
 		}
-		if !is(*b) || slices.Contains(kinds[by], string(b.Kind)) {
-			continue
+		if t.Fault == noFault {
+			t.Fault = "without a fault"
 		}
-		if kinds[by] == nil {
-			faults = append(faults, by)
+		if len(kinds) > 0 {
+			faults = append(faults, t.Fault+": "+strings.Join(kinds, ", "))
 		}
-		kinds[by] = append(kinds[by], string(b.Kind))
-	}
-	for i, fault := range faults {
-		faults[i] = fault + ": " + strings.Join(kinds[fault], ", ")
 	}
 	return strings.Join(faults, "; ")
 }
@@ -94,7 +91,7 @@ func (r Report) Allowed() string { return r.list(func(b Broken) bool { return b.
 func (r Report) Unknown() string {
 	all := slices.Clone(r.missing)
 	for _, t := range r.Tallies {
-		if t.Struck == 0 && faultNamed(t.Fault).own != nil {
+		if t.Struck == 0 && t.Plays+t.Skipped > 0 && faultNamed(t.Fault).own != nil {
 			all = append(all, t.Fault)
 		}
 	}
@@ -141,34 +138,34 @@ func (r Report) subject() string {
 	return fmt.Sprintf("%s, %d x %s", strings.TrimSpace(r.Name+" "+r.Version), r.Count, r.Servers)
 }
 
-// Text returns the report as text: the table, and the shortest schedules that show the findings, with
-// what happened in them if wanted.
-func (r Report) Text(histories bool) string {
+// Text returns the report as text: the table, and the schedules that show the client's own findings; or those of all
+// findings, with what happened.
+func (r Report) Text(all bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, TTL %v, in %v\n\n", r.subject(), r.TTL, r.Took.Round(time.Second))
 	rows := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(rows, "fault\tplays\tstruck\tfound, in how many plays\tthe Redis document's lock")
 	for _, t := range r.Tallies {
-		fmt.Fprintf(rows, "%s\t%d\t%d\t%s\t%s\n", t.Fault, t.Plays, t.Struck, r.Words(t), r.Reference.Shows(t.Fault))
+		fmt.Fprintf(rows, "%s\t%d\t%d\t%s\t%s\n", t.Fault, t.Plays, t.Struck, t.Words(), r.Reference.Shows(t.Fault))
 	}
 	_ = rows.Flush() // a Builder takes everything
 	fmt.Fprintf(&b, "\n!: only this client shows it. The Redis document's lock: %s.\n", r.Reference.About())
 	if len(r.LeftOut) > 0 {
 		fmt.Fprintf(&b, "Left out: %s\n", strings.Join(r.LeftOut, "; "))
 	}
-	for _, g := range groups(r.Tallies) {
-		fmt.Fprintf(&b, "\n%s, %s\n", g.Heading(), g.From(r.Count))
-		for _, k := range g.Kinds {
-			fmt.Fprintf(&b, "  %s (%s): %s (%s)\n", k.Kind, k.Whose(), k.Finding().Text, k.again())
+	for t, k := range found(r.Tallies) {
+		if k.Limit && !all {
+			continue
 		}
-		if g.Late != "" {
-			fmt.Fprintf(&b, "  The machine was slow: %s. A lease of %v may have run out meanwhile; try a longer TTL.\n", g.Late, g.TTL)
+		fmt.Fprintf(&b, "\n%s, %s\n  %s\n", t.Heading(k), k.From(r.Count), k.Says())
+		if k.Shown.Late != "" {
+			fmt.Fprintf(&b, "  The machine was slow: %s. A lease of %v may have run out meanwhile; try a longer TTL.\n", k.Shown.Late, k.Shown.TTL)
 		}
-		for _, step := range g.Schedule {
+		for _, step := range k.Shown.Schedule {
 			fmt.Fprintf(&b, "    %s\n", step)
 		}
-		if histories {
-			g.history(&b)
+		if all {
+			b.WriteString(k.History())
 		}
 	}
 	for _, sentence := range r.Conclusions() {

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
-
-// Schedule is what happens in a play, step by step.
-type Schedule []Step
 
 // Step is one step: what a client does, or a fault.
 type Step struct {
@@ -16,6 +14,8 @@ type Step struct {
 	Client string
 	// Servers are the servers' letters, such as "AB". Only for faults of servers and links.
 	Servers string
+	// By is how far a clock is set, or by how much answers are late.
+	By time.Duration
 }
 
 // verb is what is done in a step.
@@ -59,8 +59,8 @@ const (
 	flush  verb = "flush"  // loses its data
 	drop   verb = "drop"   // live: loses the lock's key
 	evict  verb = "evict"  // live: is filled until it evicts that key
-	ahead  verb = "ahead"  // its clock jumps, to two TTLs ahead
-	behind verb = "behind" // its clock is set back by ten TTLs
+	ahead  verb = "ahead"  // its clock is set ahead by two TTLs, or by a time, as in "ahead A 60s"
+	behind verb = "behind" // its clock is set back by ten TTLs, or by a time
 	right  verb = "right"  // its clock is right again
 	move   verb = "move"   // its address leads to another server; open connections stay
 	home   verb = "home"   // its address leads back
@@ -74,6 +74,7 @@ const (
 // What is done to a client's links to servers, as in "cut c1 AB".
 const (
 	cut   verb = "cut"   // connections break, and no new one is made
+	slow  verb = "slow"  // answers are late by a time, half of it on the way to the server, as in "slow c1 A 200ms"
 	delay verb = "delay" // requests are held back until heal, and then arrive
 	hold  verb = "hold"  // replies are held back until heal
 	lose  verb = "lose"  // replies are lost
@@ -84,7 +85,7 @@ const (
 	heal  verb = "heal"  // all is as before, except for what is trapped
 )
 
-// form is where a step's client and servers stand.
+// form is which words a step has beside its verb, and which of them comes first.
 type form int
 
 const (
@@ -101,13 +102,16 @@ func init() {
 		{waits, gets, tries, begins, queues, ends, checks, extends, reads, writes, sends, lands, works, releases},
 		{pause, resume, kill, spawn},
 		{hang, wake, stop, start, save, flush, drop, evict, ahead, behind, right, move, home, follow, lag, fail, await, gone},
-		{cut, delay, hold, lose, miss, snare, trap, free, heal},
+		{cut, slow, delay, hold, lose, miss, snare, trap, free, heal},
 	} {
 		for _, do := range verbs {
 			forms[do] = form(f)
 		}
 	}
 }
+
+// ofALock are the steps of servers and links that are about a lock.
+var ofALock = []verb{drop, evict, await, gone, miss, snare, trap, free}
 
 // letters name the servers.
 const letters = "ABCDEFGHI"
@@ -117,23 +121,22 @@ var clientNames = []string{"c1", "c2", "c3", "c4", "c5"}
 
 // String returns the step as ParseStep reads it.
 func (s Step) String() string {
-	switch forms[s.Do] {
-	case clientFirst:
-		return s.Client + " " + string(s.Do)
-	case clientLast:
-		return string(s.Do) + " " + s.Client
-	case serversLast:
-		return string(s.Do) + " " + s.Servers
-	default:
-		return string(s.Do) + " " + s.Client + " " + s.Servers
+	words := []string{string(s.Do), s.Client, s.Servers}
+	if forms[s.Do] == clientFirst {
+		words = []string{s.Client, string(s.Do)}
 	}
+	if s.By != 0 {
+		words = append(words, s.By.String())
+	}
+	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
 }
 
-// ParseStep reads a step, such as "c1 waits", "pause c1", "hang AB" or "cut c1 AB".
-func ParseStep(text string) (Step, error) {
+// ParseStep reads a step, such as "c1 waits", "pause c1", "hang AB", "cut c1 AB" or "ahead A 60s". A link's step
+// without a client is about the links that all clients share, see Fleet.
+func ParseStep(text string) (s Step, err error) {
 	words := strings.Fields(text)
-	var s Step
-	for _, word := range words {
+	for i, word := range words {
+		by, noTime := time.ParseDuration(word)
 		switch _, known := forms[verb(word)]; {
 		case known && s.Do == "":
 			s.Do = verb(word)
@@ -141,15 +144,27 @@ func ParseStep(text string) (Step, error) {
 			s.Client = word
 		case s.Servers == "" && strings.Trim(word, letters) == "":
 			s.Servers = word
+		case noTime == nil && s.By == 0:
+			s.By, words[i] = by, by.String()
 		default:
-			return Step{}, fmt.Errorf("box: %q in the step %q is no step's word, client or server", word, text)
+			return Step{}, fmt.Errorf("box: %q in the step %q is no step's word, client, server or time", word, text)
 		}
 	}
-	if s.Do == "" || s.String() != strings.Join(words, " ") {
-		return Step{}, fmt.Errorf(`box: %q is no step, which are such as "c1 waits", "pause c1", "hang AB" or "cut c1 AB"`, text)
+	f := forms[s.Do]
+	switch {
+	case s.Do == "" || s.String() != strings.Join(words, " ") || (f >= serversLast) != (s.Servers != "") ||
+		f != linkLast && (f == serversLast) != (s.Client == ""):
+		return s, fmt.Errorf(`box: %q is no step, which are such as "c1 waits", "pause c1", "hang AB" or "cut c1 AB"`, text)
+	case (s.By != 0 || s.Do == slow) && (s.By <= 0 || s.By > longestBy):
+		return s, fmt.Errorf(`box: the step %q has the time %v, want more than 0 and up to a year, as in "slow c1 A 200ms"`, text, s.By)
+	case s.By != 0 && s.Do != slow && s.Do != ahead && s.Do != behind:
+		return s, fmt.Errorf("box: the step %q has a time; only %s, %s and %s have one", text, slow, ahead, behind)
 	}
 	return s, nil
 }
+
+// longestBy is the longest Step.By.
+const longestBy = 365 * 24 * time.Hour
 
 // MarshalText returns String.
 func (s Step) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
@@ -158,31 +173,4 @@ func (s Step) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (s *Step) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseStep(string(text))
 	return err
-}
-
-// clients returns the names of the schedule's clients, sorted.
-func (s Schedule) clients() []string {
-	return slices.DeleteFunc(slices.Clone(clientNames), func(name string) bool {
-		return !slices.ContainsFunc(s, func(step Step) bool { return step.Client == name })
-	})
-}
-
-// withoutFaults leaves only what clients do in time.
-func (s Schedule) withoutFaults() Schedule {
-	return slices.DeleteFunc(slices.Clone(s), func(step Step) bool { return forms[step.Do] != clientFirst || step.Do == sends })
-}
-
-// needsClocks reports whether it is for servers with clocks and disks of their own.
-func (s Schedule) needsClocks() bool {
-	return slices.ContainsFunc(s, func(step Step) bool { return slices.Contains([]verb{ahead, behind, right}, step.Do) })
-}
-
-// validate says what is wrong with the schedule for n servers.
-func (s Schedule) validate(n int) error {
-	for _, step := range s {
-		if strings.Trim(step.Servers, letters[:n]) != "" {
-			return fmt.Errorf("box: the step %q names a server that isn't there; there are %d, %s", step, n, letters[:n])
-		}
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package box
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -10,7 +9,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
-// Tally is what came of one fault.
+// Tally is what came of one fault. Its Kinds are what is found by this fault, see byFault, whichever schedules showed it.
 type Tally struct {
 	Fault string `json:"fault"`
 	Plays int    `json:"plays"`
@@ -55,6 +54,44 @@ func found(tallies []Tally) iter.Seq2[Tally, *Broken] {
 	}
 }
 
+// byFault puts each finding into the tally of the fault that its schedule shows: another one than that for which it was
+// played if it was made so short that it lacks that one's steps. The faults are in their order.
+func byFault(tallies []Tally) (all []Tally) {
+	for _, fault := range Faults() {
+		now := Tally{Fault: fault}
+		for _, t := range tallies {
+			if t.Fault == fault {
+				now = t
+				now.Kinds = nil
+			}
+		}
+		for t, b := range found(tallies) {
+			if b.Shown.Schedule.faultOf(t.Fault) != fault {
+				continue
+			}
+			k := *b
+			if t.Fault != fault {
+				k.Plays = 1 // the others may need their fault
+			}
+			if i := now.kind(k.Kind); i < 0 {
+				now.Kinds = append(now.Kinds, k)
+			} else if k.Repeated > now.Kinds[i].Repeated {
+				k.Plays = now.Kinds[i].Plays
+				now.Kinds[i] = k
+			}
+		}
+		if now.Plays+now.Skipped+len(now.Kinds) > 0 {
+			all = append(all, now)
+		}
+	}
+	return all
+}
+
+// kind is the index of a kind of finding, -1 without one.
+func (t Tally) kind(kind Kind) int {
+	return slices.IndexFunc(t.Kinds, func(b Broken) bool { return b.Kind == kind })
+}
+
 // rank orders findings: the worst first, and before all limits what only this client shows.
 func (b Broken) rank() int {
 	n := slices.Index(Kinds(), b.Kind)
@@ -74,69 +111,79 @@ func (b Broken) Finding() Finding {
 	return Finding{}
 }
 
-// By returns the fault that shows a finding: another one than the tally's if its schedule was made so short
-// that it lacks that one's steps.
-func (t Tally) By(b Broken) string { return b.Shown.Schedule.faultOf(t.Fault) }
-
 // Word says what was found of a kind. "!" marks what only this client shows.
-func (t Tally) Word(b Broken) string {
-	mark, also := "", ""
-	if !b.Limit {
-		mark = "! "
+func (b Broken) Word() string {
+	mark := "! "
+	if b.Limit {
+		mark = ""
 	}
-	if by := t.By(b); by == noFault && t.Fault != noFault {
-		also = ", also without it"
-	} else if by != t.Fault {
-		also = ", by " + by
-	}
-	return fmt.Sprintf("%s%s (%d%s)", mark, b.Kind, b.Plays, also)
+	return fmt.Sprintf("%s%s (%d)", mark, b.Kind, b.Plays)
 }
 
-// Words say what was found under a fault, in a few words: without one also what only other faults' schedules show,
-// though it needs no fault.
-func (r Report) Words(t Tally) string {
+// Words say what was found under a fault, in a few words.
+func (t Tally) Words() string {
 	var all []string
 	for _, b := range t.Kinds {
-		all = append(all, t.Word(b))
+		all = append(all, b.Word())
 	}
 	if t.Refused > 0 {
 		all = append(all, fmt.Sprintf("late writes refused by token (%d)", t.Refused))
 	}
+	if len(all) == 0 {
+		return "-"
+	}
+	return strings.Join(all, ", ")
+}
+
+// Heading says what is found, and by which fault.
+func (t Tally) Heading(b *Broken) string {
 	if t.Fault == noFault {
-		all = append(all, r.bare(t)...)
+		return string(b.Kind) + " without a fault"
 	}
-	return cmp.Or(strings.Join(all, ", "), "-")
+	return string(b.Kind) + " by " + t.Fault
 }
 
-// bare are the findings without a fault that none's own schedules don't show, each with the row that it is in.
-func (r Report) bare(none Tally) (all []string) {
-	seen := map[Kind]bool{}
-	for _, b := range none.Kinds {
-		seen[b.Kind] = true
+// From says in which schedule it was found, and on how many servers if not on all.
+func (b Broken) From(count int) string {
+	text := fmt.Sprintf("in %q", b.Title)
+	if len(b.Shown.Schedule) < b.whole {
+		text = fmt.Sprintf("shortened from %q", b.Title)
 	}
-	for t, b := range found(r.Tallies) {
-		if t.By(*b) == noFault && !seen[b.Kind] {
-			seen[b.Kind] = true
-			all = append(all, fmt.Sprintf("%s (see %s)", b.Kind, t.Fault))
-		}
+	if b.Shown.Servers != 0 && b.Shown.Servers != count {
+		text += fmt.Sprintf(", on %d servers", b.Shown.Servers)
 	}
-	return all
+	return text
 }
 
-// Whose says whether it is the client's own.
-func (b Broken) Whose() string {
+// Says is the finding in a sentence, whose it is, and how often it was found again.
+func (b Broken) Says() string {
+	whose, again := "this client's own", "not played again, because the time was up"
 	if b.Limit {
-		return "a limit of the algorithm"
+		whose = "a limit of the algorithm"
 	}
-	return "this client's own"
+	if b.Again > 0 {
+		again = fmt.Sprintf("again in %d of %s", b.Repeated, wrap.Count(b.Again, "play"))
+	}
+	return fmt.Sprintf("%s: %s (%s)", whose, b.Finding().Text, again)
 }
 
-// again says how often it was found again.
-func (b Broken) again() string {
-	if b.Again == 0 {
-		return "not played again, because the time was up"
+// History is what happened, with a mark at what shows the finding.
+func (b Broken) History() string {
+	var text strings.Builder
+	seq := 0
+	for e := range b.Shown.Record.All() {
+		seq++
+		shows := b.Finding().Seq == seq
+		if e.Op == "" && !shows {
+			continue
+		}
+		line := fmt.Sprintf("  %4d %7.2fs  %-2s  %-21s  %s", seq, e.At.Seconds(), e.Process, e.Op, details(e))
+		if shows {
+			line += "  <--"
+		}
+		fmt.Fprintln(&text, strings.TrimRight(line, " "))
 	}
-	return fmt.Sprintf("again in %d of %s", b.Repeated, wrap.Count(b.Again, "play"))
+	return text.String()
 }
 
 // count counts a play.
@@ -155,16 +202,17 @@ func (t *Tally) count(c Case, p Play) {
 		t.Broke++
 	}
 	for _, kind := range p.kinds() {
-		j := slices.IndexFunc(t.Kinds, func(k Broken) bool { return k.Kind == kind })
-		if j < 0 {
-			j = len(t.Kinds)
+		i := t.kind(kind)
+		if i < 0 {
+			i = len(t.Kinds)
 			t.Kinds = append(t.Kinds, Broken{Kind: kind})
 		}
-		k := &t.Kinds[j]
+		b := &t.Kinds[i]
+		b.Plays++
 		// The shortest schedule is shown, of those that have steps of the fault, which random ones may lack.
-		shows := p.Schedule.faultOf(c.Fault) == c.Fault
-		if k.Plays++; k.Plays == 1 || shows && t.By(*k) != c.Fault || shows == (t.By(*k) == c.Fault) && len(p.Schedule) < len(k.Shown.Schedule) {
-			k.Title, k.Shown, k.whole = c.Title, p, len(p.Schedule)
+		is, was := p.Schedule.faultOf(c.Fault) == c.Fault, b.Shown.Schedule.faultOf(c.Fault) == c.Fault
+		if b.Plays == 1 || is && !was || is == was && len(p.Schedule) < len(b.Shown.Schedule) {
+			b.Title, b.Shown, b.whole = c.Title, p, len(p.Schedule)
 		}
 	}
 }

@@ -41,23 +41,34 @@ func boxKinds([]string) (string, error) {
 // stepConstant is the constant of a word of a schedule, whose comment says what it means.
 var stepConstant = regexp.MustCompile(`(?m)^\t\w+ +verb += "(\w+)" +// (.*)$`)
 
-// boxWords is the table of the words of a schedule, but for those of live.
-func boxWords([]string) (string, error) {
+// boxWords is the table of the words of a schedule, but for those of live. Its word is "servers" for those alone that
+// redlocksim servers takes, where all clients share the links.
+func boxWords(words []string) (string, error) {
 	text, err := os.ReadFile("../simulation/box/step.go")
 	if err != nil {
 		return "", err
 	}
 	_, list, _ := strings.Cut(string(text), "const (")
-	blocks := strings.Split(list, "const (")
+	forms := [][2]string{{"a client", "c1 %s"}, {"its process", "%s c1"}, {"a server", "%s A"}, {"a client's link to a server", "%s c1 A"}}
+	if len(words) > 0 {
+		forms[2], forms[3] = [2]string{"a server", "%s A"}, [2]string{"the link to a server", "%s A"}
+	}
 	var rows [][]string
-	for i, of := range [][2]string{{"a client", "c1 %s"}, {"its process", "%s c1"}, {"a server", "%s A"}, {"a client's link to a server", "%s c1 A"}} {
-		var words []string
-		for _, found := range stepConstant.FindAllStringSubmatch(blocks[i], -1) {
-			if !strings.HasPrefix(found[2], "live: ") {
-				words = append(words, fmt.Sprintf("**"+of[1]+"**: %s", found[1], found[2]))
+	for i, block := range strings.Split(list, "const (") {
+		var steps []string
+		for _, found := range stepConstant.FindAllStringSubmatch(block, -1) {
+			says := found[2]
+			if strings.HasPrefix(says, "live: ") || len(words) > 0 && (i < 2 || found[1] == "trap" || found[1] == "free") {
+				continue
 			}
+			if len(words) > 0 {
+				says, _, _ = strings.Cut(strings.ReplaceAll(says, "c1 ", ""), ", except")
+			}
+			steps = append(steps, fmt.Sprintf("**"+forms[i][1]+"**: %s", found[1], says))
 		}
-		rows = append(rows, []string{of[0], strings.Join(words, "<br>")})
+		if len(steps) > 0 {
+			rows = append(rows, []string{forms[i][0], strings.Join(steps, "<br>")})
+		}
 	}
 	return table("what | steps", rows), nil
 }
@@ -174,7 +185,7 @@ func boxResults(r box.Report) (limits, own []string) {
 	for _, t := range r.Tallies {
 		for _, k := range t.Kinds {
 			if k.Again == 0 || k.Repeated > 0 {
-				found[finding{t.By(k), k.Kind}] = k
+				found[finding{t.Fault, k.Kind}] = k
 			}
 		}
 	}

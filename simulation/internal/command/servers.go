@@ -31,12 +31,12 @@ func runServers(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	flags := flag.NewFlagSet("servers", flag.ContinueOnError)
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), "usage: redlocksim servers [flags]\n"+
-			"It prints one line of JSON: where the servers are, and the address that takes faults over HTTP.\n"+
+			"It prints one line of JSON: where the servers are, and the address that takes steps over HTTP, such as \"hang AB\".\n"+
 			"It ends with its input, if that is no terminal, with its parent, and by a signal. docs/reference/servers.md is its manual.\n")
 		flags.PrintDefaults()
 	}
 	flags.IntVar(&o.Servers, "n", 3, "how many servers, 1 to 9")
-	flags.StringVar(&address, "http", "127.0.0.1:0", "the `address` that takes faults; port 0 is a free one")
+	flags.StringVar(&address, "http", "127.0.0.1:0", "the `address` that takes steps; port 0 is a free one")
 	flags.StringVar(&o.Binary, "server", "", "the `program` to start as a server (default: redis-server)")
 	flags.BoolVar(&o.Embedded, "embedded", false, "servers in this process, as where no redis-server is installed; they have fewer faults")
 	if err := parse(flags, args, stderr); err != nil {

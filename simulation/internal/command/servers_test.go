@@ -111,7 +111,7 @@ func TestServersEnd(t *testing.T) {
 			left := t.TempDir()
 			t.Setenv("TMPDIR", left)
 			r := runs(t, "redlocksim", "servers", "-n", "2")
-			r.request(t, "POST", "/servers/A/pause")
+			r.request(t, "hang A")
 			end(t, r)
 			require.NoError(t, r.cmd.Wait())
 			r.gone(t)
@@ -122,7 +122,7 @@ func TestServersEnd(t *testing.T) {
 		left := t.TempDir()
 		t.Setenv("TMPDIR", left)
 		r := runs(t, "sh", "-c", "redlocksim servers -n 2 </dev/null & wait")
-		r.request(t, "POST", "/servers/A/stop") // it reads no end in /dev/null
+		r.request(t, "stop A") // it reads no end in /dev/null
 		require.NoError(t, r.cmd.Process.Kill())
 		_, err := io.Copy(io.Discard, r.out) // until the last process that has the output ends
 		require.NoError(t, err)
@@ -135,18 +135,16 @@ func TestServersEnd(t *testing.T) {
 		}
 		t.Setenv("TMPDIR", t.TempDir()) // nobody removes what is left
 		r := runs(t, "redlocksim", "servers", "-n", "2")
-		r.request(t, "POST", "/servers/A/pause")
+		r.request(t, "hang A")
 		require.NoError(t, r.cmd.Process.Kill())
 		require.Error(t, r.cmd.Wait())
 		r.gone(t)
 	})
 }
 
-func (r *running) request(t *testing.T, method, path string) {
+func (r *running) request(t *testing.T, steps string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, r.http+path, http.NoBody)
-	require.NoError(t, err)
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := http.Post(r.http, "text/plain", strings.NewReader(steps))
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
 	require.Equal(t, http.StatusOK, answer.StatusCode)

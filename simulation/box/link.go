@@ -1,0 +1,86 @@
+//go:build unix
+
+package box
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+)
+
+// link is a client's link to a server.
+type link struct {
+	*redisproc.Link
+	client    string          // "" for all clients
+	shut      bool            // it doesn't work both ways
+	holdsBack bool            // something is held back at it
+	trap      <-chan struct{} // closed when the trap has caught something, nil without one
+}
+
+// do carries out a fault of the link, or ends it. The key is the lock that traps are about.
+func (l *link) do(ctx context.Context, step Step, key string) (err error) {
+	switch step.Do {
+	case cut:
+		l.Cut()
+	case slow:
+		l.Far(step.By)
+	case delay:
+		l.Hold(redisproc.Requests)
+	case hold:
+		l.Hold(redisproc.Replies)
+	case lose:
+		l.Drop(redisproc.Replies)
+	case miss:
+		l.Miss(redisproc.Replies)
+	case snare:
+		l.trap = l.Trap(nth(1, key))
+	case trap:
+		l.trap = l.Trap(nth(2, key))
+	case free:
+		err = l.frees(ctx)
+		l.trap = nil
+	case heal:
+		l.Reopen()
+		l.Far(0)
+	}
+	l.holdsBack = step.Do == delay || step.Do == hold || step.Do == trap || step.Do == snare
+	l.shut = step.Do != heal && step.Do != free || l.trap != nil
+	return err
+}
+
+// nth returns a function that reports whether a piece is the n-th with the lock's key.
+func nth(n int, key string) func(piece []byte) bool {
+	seen := 0
+	return func(piece []byte) bool {
+		if bytes.Contains(piece, []byte(key)) {
+			seen++
+		}
+		return seen == n
+	}
+}
+
+// frees lets go of what a trap has caught, and waits until it is on its way to the server.
+func (l *link) frees(ctx context.Context) error {
+	sent := l.Passed(redisproc.Requests)
+	l.Free()
+	select {
+	case <-l.trap:
+		return until(ctx, func() bool { return l.Passed(redisproc.Requests) > sent })
+	default:
+		return nil
+	}
+}
+
+// caught reports whether something is held back.
+func (l *link) caught() bool {
+	if l.trap == nil {
+		return l.Waiting(redisproc.Requests)+l.Waiting(redisproc.Replies) > 0
+	}
+	select {
+	case <-l.trap:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,177 @@
+//go:build unix
+
+package box
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redquorum/redlock/simulation/box/driver"
+)
+
+// perform plays the stage's schedule. Its replicas come first, because a client may need them.
+func (s *stage) perform() (Play, error) {
+	p := s.play
+	s.played++
+	s.key, s.ttl, s.began, s.log = fmt.Sprintf("box-%d-lock", s.played), p.TTL, time.Now(), &p.Record
+	defer s.close()
+	first := slices.IndexFunc(p.Schedule, func(step Step) bool { return step.Do != follow })
+	for i, step := range p.Schedule {
+		if i == first {
+			if err := s.open(); err != nil {
+				return *p, err
+			}
+		}
+		if err := s.take(step); err != nil {
+			return *p, err
+		}
+		if err := s.listen(); err != nil {
+			return *p, err
+		}
+	}
+	p.Findings = append(findingsIn(p.Record), p.Findings...)
+	return *p, nil
+}
+
+// open starts the schedule's clients, and has each of them lock and unlock another key, so that
+// their connections are there, and so that a client that doesn't trust young servers does
+// afterwards.
+func (s *stage) open() error {
+	for _, name := range s.play.Schedule.clients() {
+		c := &client{name: name}
+		s.clients = append(s.clients, c)
+		for _, server := range s.servers {
+			l, err := server.link(name)
+			if err != nil {
+				return err
+			}
+			c.links = append(c.links, l)
+		}
+		if err := s.enter(c); err != nil {
+			return err
+		}
+		if err := s.warmUp(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// skippedError is why a play was skipped: a client did not get its first lock.
+type skippedError struct{ error }
+
+func (e skippedError) Unwrap() error { return e.error }
+
+func (s *stage) warmUp(c *client) error {
+	key := fmt.Sprintf("box-%d-%s", s.played, c.name)
+	most := max(10*s.ttl, s.options.startLimit)
+	until := time.Now().Add(most)
+	var a driver.Answer
+	var err error
+	for err == nil && !a.Held { // again, because where a server is slow the client may miss that the lock is free
+		if a, err = s.wait(c, key, s.ttl); err == nil && !a.Held && time.Now().After(until) {
+			return skippedError{c.driver.did("didn't get a free lock from healthy servers within %v: %s", most, a.Why)}
+		}
+	}
+	if err == nil {
+		_, err = c.driver.ask(s.ctx, driver.Request{Do: driver.DoRelease, Key: key}, answerLimit)
+	}
+	if errors.Is(err, errNoAnswer) {
+		return skippedError{c.driver.did("hasn't answered within %v though all servers work", answerLimit)}
+	}
+	return err
+}
+
+func (s *stage) close() {
+	for _, c := range s.clients {
+		for _, link := range c.links {
+			link.Reopen()
+		}
+		if c.driver != nil && !c.dead {
+			c.driver.end()
+		}
+	}
+	for _, server := range s.servers {
+		server.unlink()
+	}
+}
+
+// take carries out a step.
+func (s *stage) take(step Step) error {
+	if err := s.ctx.Err(); err != nil {
+		return context.Cause(s.ctx)
+	}
+	var c *client
+	if i := slices.IndexFunc(s.clients, func(c *client) bool { return c.name == step.Client }); i >= 0 {
+		c = s.clients[i]
+	}
+	defer s.clocks(step, c, time.Now())
+	if forms[step.Do] != clientFirst {
+		return s.breaks(step, c)
+	}
+	met, late := s.meets(step, c), c.sent
+	did, err := s.act(step.Do, c)
+	if err == nil && !did {
+		s.play.Idle++
+		return nil
+	}
+	for _, do := range met {
+		s.strikes(do, true)
+	}
+	s.strikes(sends, step.Do == lands && late.Lease < s.history.leases)
+	if errors.Is(err, errNoAnswer) {
+		s.hangs(c, step.Do)
+		return nil
+	}
+	return err
+}
+
+// clocks notes a step that took half a TTL while a lease ran, if that isn't what the step waits for, nor
+// the client's way with a fault.
+func (s *stage) clocks(step Step, c *client, began time.Time) {
+	took := time.Since(began)
+	switch step.Do {
+	case waits, gets, begins, queues, ends, await, gone:
+		return
+	}
+	if took < s.ttl/2 || !slices.ContainsFunc(s.clients, func(c *client) bool { return c.holds }) {
+		return
+	}
+	if forms[step.Do] == clientFirst && s.reach(c) < len(s.servers) {
+		return
+	}
+	s.play.Late = fmt.Sprintf("%s took %v", step, took.Round(10*time.Millisecond))
+}
+
+// listen notes which clients tell that their leases are lost, and waits for those that must.
+func (s *stage) listen() error {
+	for _, c := range s.clients {
+		if !c.holds || c.paused || c.dead {
+			continue
+		}
+		if s.can(driver.CanTell) && c.overtook {
+			if err := s.awaitLoss(c); err != nil {
+				return err
+			}
+		}
+		if c.driver.losses() > c.told {
+			s.says(c, driver.Answer{Why: "the client told that its lease is lost"})
+		}
+	}
+	return nil
+}
+
+func (s *stage) awaitLoss(c *client) error {
+	c.overtook = false
+	ctx, cancel := context.WithTimeout(s.ctx, tellWithin)
+	defer cancel()
+	err := until(ctx, func() bool { return c.driver.losses() > c.told || c.driver.failure() != nil })
+	s.judges(LossUntold, err != nil && s.ctx.Err() == nil, "%s hasn't told of its lost lease %v after another client had got the lock", c.name, tellWithin)
+	if err := c.driver.failure(); err != nil {
+		return err
+	}
+	return context.Cause(s.ctx)
+}

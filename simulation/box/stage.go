@@ -1,0 +1,131 @@
+//go:build unix
+
+package box
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+	"github.com/redquorum/redlock/simulation/box/driver"
+	"github.com/redquorum/redlock/simulation/record"
+)
+
+// Limits of what is judged by a time. A busy machine is slow; these are far beyond that.
+const (
+	patience   = 4               // TTLs for which a client waits
+	slack      = 2 * time.Second // beyond what an answer may take
+	tellWithin = time.Second     // in which a client tells of a lost lease
+)
+
+// stage is a play in progress.
+type stage struct {
+	ctx     context.Context
+	options Options
+	hello   driver.Hello
+	*Fleet
+	servers []*server // those of the Fleet that are played with, the first ones
+	play    *Play
+	clients []*client
+	history
+	resource
+	had   [len(letters)]int  // by server: the keys of the lock before the last step that can remove some
+	saved [len(letters)]bool // by server: it has saved its data
+	// untidy: a fault may have left keys or a server that is young.
+	untidy bool
+}
+
+func (s *stage) can(what string) bool { return slices.Contains(s.hello.Can, what) }
+
+// judges notes a finding if there is one.
+func (s *stage) judges(kind Kind, is bool, format string, args ...any) {
+	if is {
+		s.play.Findings = append(s.play.Findings, Finding{Kind: kind, Seq: int(s.events), Text: fmt.Sprintf(format, args...)})
+	}
+}
+
+// judgesTime judges how long an answer took.
+func (s *stage) judgesTime(c *client, do verb, took, wait time.Duration) {
+	if s.works(c) {
+		s.judges(Slow, took > wait+s.ttl+slack, "%s %s: the answer came after %v, though a majority of the servers works", c.name, do, took.Round(100*time.Millisecond))
+	}
+}
+
+// reach is how many servers work for a client.
+func (s *stage) reach(c *client) (good int) {
+	for i, server := range s.servers {
+		if server.good() && !c.links[i].shut {
+			good++
+		}
+	}
+	return good
+}
+
+// works reports whether a majority of the servers works for a client.
+func (s *stage) works(c *client) bool { return s.reach(c) > len(s.servers)/2 }
+
+// free reports whether the lock must become free for a client: a majority of the servers works,
+// and whoever has the lock or asks for it can't renew it.
+func (s *stage) free(c *client) bool {
+	if !s.works(c) {
+		return false
+	}
+	return !slices.ContainsFunc(s.clients, func(o *client) bool {
+		return o != c && !o.dead && !o.paused && (o.holds || o.begun > 0)
+	})
+}
+
+// everlasting reports whether so many servers have the lock's key without an expiry that nobody
+// will ever get it.
+func (s *stage) everlasting() bool {
+	n := 0
+	for _, server := range s.servers {
+		if server.good() {
+			if reply, err := redisproc.AskAt(server.Addr(), "PTTL", s.key); err == nil && reply == ":-1" {
+				n++
+			}
+		}
+	}
+	return 2*n >= len(s.servers)
+}
+
+// nobody reports whether no client has the lock, or may have it, or has left its keys.
+func (s *stage) nobody() bool {
+	return !slices.ContainsFunc(s.clients, func(o *client) bool { return o.holds || o.left || o.dead || o.begun > 0 })
+}
+
+// tidy reports whether nothing can stand in the way of a request: there was no fault, and nobody
+// has the lock.
+func (s *stage) tidy() bool { return !s.untidy && s.nobody() }
+
+// strikes notes that a fault has struck, if it has.
+func (s *stage) strikes(do verb, has bool) { s.play.Struck[do] = s.play.Struck[do] || has }
+
+// enter starts a client's process.
+func (s *stage) enter(c *client) error {
+	d, err := startDriver(c.name, s.options)
+	if err != nil {
+		return err
+	}
+	c.driver = d
+	if _, err := d.start(s.ctx, driver.Request{Do: driver.DoHello}); err != nil {
+		return err
+	}
+	var addrs []string
+	for _, link := range c.links {
+		addrs = append(addrs, link.Addr())
+	}
+	_, err = d.start(s.ctx, driver.Request{Do: driver.DoOpen, Client: c.name, Servers: addrs, TTL: s.ttl.Milliseconds()})
+	return err
+}
+
+// dies ends a client's process.
+func (s *stage) dies(c *client) {
+	if !c.dead {
+		c.dead, c.holds, c.paused, c.begun, s.untidy = true, false, false, 0, true
+		c.driver.kill()
+		s.note(c.name, record.Crashed, "is killed", "")
+	}
+}

@@ -125,7 +125,7 @@ func (s *stage) answered(c *client, a driver.Answer, asked uint64) {
 	}
 	s.history.leases++
 	c.leases++
-	c.lease, c.holds, c.left, c.token, c.read, c.told, c.overtook = s.history.leases, true, false, 0, false, c.driver.losses(), false
+	c.lease, c.holds, c.left, c.token, c.read, c.told, c.overtook = s.history.leases, true, false, 0, false, c.driver.losses.Load(), false
 	if s.can(driver.CanToken) {
 		c.token = a.Token
 	}

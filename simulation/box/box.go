@@ -250,7 +250,7 @@ func (b *box) conclude(r *Report, began time.Time) {
 	r.Tallies, r.Took = byFault(b.tallies), time.Since(began)
 	for t, k := range found(r.Tallies) {
 		k.Limit = r.Reference.shows(t.Fault, k.Kind)
-		k.Allowed = b.options.allows(t.Fault, *k)
+		k.Allowed = b.options.allows(t.Fault, k.Kind, k.Limit)
 	}
 	for _, t := range r.Tallies {
 		slices.SortFunc(t.Kinds, func(a, b Broken) int { return a.rank() - b.rank() })

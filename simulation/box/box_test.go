@@ -280,11 +280,11 @@ func TestOptions(t *testing.T) {
 		"executable file not": func(o *Options) { o.Command = []string{"there-is-no-such-driver"} },
 		"10 servers, want 1":  func(o *Options) { o.Servers = 10 },
 		"a TTL of 1ms":        func(o *Options) { o.TTL = time.Millisecond },
-		`no fault "weather"; there are ["none" "pause"`:                            func(o *Options) { o.Faults = []string{"weather"} },
-		`no fault "weather" to allow; there are ["none" "pause"`:                   func(o *Options) { o.Allow = []string{"weather: slow"} },
-		`no finding "rain" to allow under "pause"; there are ["two holders"`:       func(o *Options) { o.Allow = []string{"pause: rain"} },
-		`"slow" is allowed under no fault; write it with one, as in "pause: slow"`: func(o *Options) { o.Allow = []string{"slow"} },
-		"17 plays at once, want": func(o *Options) { o.Parallel = 17 },
+		`no fault "weather"; there are ["none" "pause"`:             func(o *Options) { o.Faults = []string{"weather"} },
+		`nothing to allow is called "weather: slow": want a fault,`: func(o *Options) { o.Allow = []string{"weather: slow"} },
+		`nothing to allow is called "pause: rain"`:                  func(o *Options) { o.Allow = []string{"pause: rain"} },
+		`nothing to allow is called "slow"`:                         func(o *Options) { o.Allow = []string{"slow"} },
+		"17 plays at once, want":                                    func(o *Options) { o.Parallel = 17 },
 	} {
 		o := options(t, "")
 		change(&o)
@@ -334,7 +334,7 @@ func TestReport(t *testing.T) {
 	}
 	bare := Play{Schedule: Schedule{{Do: waits, Client: "c1"}}, Servers: 5, Findings: []Finding{{NeverFree, 1, "c1 waits forever"}}}
 	restarted := Play{Schedule: Schedule{{Do: start, Servers: "A"}}, Servers: 5, Findings: []Finding{{TwoHolders, 1, "c1 and c2"}}}
-	b := &box{options: Options{Allow: []string{"pause:lost update", "restart"}}, tallies: []Tally{
+	b := &box{options: Options{Allow: []string{"pause: lost update", "restart"}}, tallies: []Tally{
 		{Fault: "old data", Plays: 1, Struck: 1, Broke: 1, Kinds: []Broken{{Kind: TwoHolders, Plays: 1, Title: "a title", Shown: restarted}}}, // it has no step of it
 		{Fault: "restart", Plays: 1, Struck: 1, Broke: 1, Kinds: []Broken{{Kind: TwoHolders, Plays: 1, Title: "a title", Shown: restarted}}},
 		{Fault: "hang", Plays: 1, Skipped: 1},

@@ -25,6 +25,6 @@ type client struct {
 	seen     content
 	sent     *record.Event // a write that is on its way
 	stopped  bool          // it was paused since its last check, so that it may write without another one
-	told     int           // losses that were told before this lease
+	told     int64         // losses that were told before this lease
 	overtook bool          // another client has asked for the lock and got it meanwhile
 }

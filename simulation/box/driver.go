@@ -12,7 +12,7 @@ import (
 	"io"
 	"os/exec"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -38,18 +38,18 @@ type clientProcess struct {
 	errs    redisproc.Output
 	line    []byte // that it has begun to print
 	answers chan driver.Answer
-
-	mu     sync.Mutex
-	id     int           // of the last request
-	asked  bool          // it is not answered yet
-	broke  string        // what the driver did against the protocol
-	broken chan struct{} // closed then
-	lost   int           // how often it told of a lost lease
+	last    int          // the id of the last request
+	awaited atomic.Int64 // the id of the request that is not answered yet, 0 without one
+	losses  atomic.Int64 // how often it told of a lost lease
+	// obeys ends when the driver does something against the protocol, by breaks, which keeps the first thing.
+	obeys  context.Context
+	breaks context.CancelCauseFunc
 }
 
 // startDriver starts a driver. Every process that it starts is in its process group.
 func startDriver(client string, o Options) (*clientProcess, error) {
-	d := &clientProcess{client: client, limit: o.startLimit, answers: make(chan driver.Answer, 1), broken: make(chan struct{})}
+	d := &clientProcess{client: client, limit: o.startLimit, answers: make(chan driver.Answer, 1)}
+	d.obeys, d.breaks = context.WithCancelCause(context.Background())
 	cmd := exec.Command(o.Command[0], o.Command[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = d, &d.errs, endLimit
@@ -77,7 +77,7 @@ func (d *clientProcess) Write(p []byte) (int, error) {
 	}
 	if len(d.line) > longestLine {
 		d.line = nil
-		d.breaks(fmt.Sprintf("printed a line of more than %d bytes", longestLine))
+		d.breaks(d.did("printed a line of more than %d bytes", longestLine))
 	}
 	return len(p), nil
 }
@@ -90,36 +90,20 @@ func (d *clientProcess) take(line []byte) {
 		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 			why = fmt.Sprintf("in which %q is the wrong type, a %s", strings.TrimPrefix(wrong.Field, "Hello."), wrong.Value)
 		}
-		d.breaks(fmt.Sprintf("printed %.80q, %s", line, why))
+		d.breaks(d.did("printed %.80q, %s", line, why))
 		return
 	}
-	d.mu.Lock()
-	awaited := d.asked && a.ID == d.id
-	d.asked = d.asked && !awaited
-	if a.ID == 0 && a.Event == driver.EventLost {
-		d.lost++
-	}
-	d.mu.Unlock()
 	switch {
 	case a.ID == 0 && a.Event == driver.EventLost:
+		d.losses.Add(1)
 	case a.ID == 0:
-		d.breaks(fmt.Sprintf("printed %.80q, which has neither an id nor the event %q", line, driver.EventLost))
-	case !awaited:
-		d.breaks(fmt.Sprintf("answered to id %d, which nobody asked", a.ID))
+		d.breaks(d.did("printed %.80q, which has neither an id nor the event %q", line, driver.EventLost))
+	case !d.awaited.CompareAndSwap(int64(a.ID), 0):
+		d.breaks(d.did("answered to id %d, which nobody asked", a.ID))
 	case a.Error != "":
-		d.breaks("says that it can't: " + a.Error)
+		d.breaks(d.did("says that it can't: %s", a.Error))
 	default:
 		d.answers <- a // it has room: one request, one answer
-	}
-}
-
-// breaks notes the first thing that the driver did against the protocol.
-func (d *clientProcess) breaks(did string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.broke == "" {
-		d.broke = did
-		close(d.broken)
 	}
 }
 
@@ -128,15 +112,10 @@ func (d *clientProcess) breaks(did string) {
 func (d *clientProcess) failure() error {
 	select {
 	case <-d.process.Exited:
-		d.breaks("ended (" + d.process.State() + ")")
+		d.breaks(d.did("ended (%s)", d.process.State()))
 	default:
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.broke == "" {
-		return nil
-	}
-	return d.did("%s", d.broke)
+	return context.Cause(d.obeys)
 }
 
 // DriverError is a driver that broke the protocol, could not be started or died. Nothing is
@@ -170,10 +149,9 @@ func (d *clientProcess) send(r driver.Request) error {
 	if err := d.failure(); err != nil {
 		return err
 	}
-	d.mu.Lock()
-	d.id++
-	r.ID, d.asked = d.id, true
-	d.mu.Unlock()
+	d.last++
+	r.ID = d.last
+	d.awaited.Store(int64(r.ID))
 	line, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -182,7 +160,7 @@ func (d *clientProcess) send(r driver.Request) error {
 		select {
 		case <-d.process.Exited:
 		case <-time.After(answerLimit): // it has closed its input and goes on
-			d.breaks("reads nothing: " + err.Error())
+			d.breaks(d.did("reads nothing: %v", err))
 		}
 		return d.failure()
 	}
@@ -196,7 +174,7 @@ func (d *clientProcess) await(ctx context.Context, limit time.Duration) (driver.
 	select {
 	case a := <-d.answers:
 		return a, nil
-	case <-d.broken:
+	case <-d.obeys.Done():
 		return driver.Answer{}, d.failure()
 	case <-d.process.Exited:
 	case <-timer.C:
@@ -227,13 +205,6 @@ func (d *clientProcess) start(ctx context.Context, r driver.Request) (driver.Ans
 		err = d.did("hasn't answered %s within %v", r.Do, d.limit)
 	}
 	return a, err
-}
-
-// losses returns how often it told of a lost lease.
-func (d *clientProcess) losses() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.lost
 }
 
 // pause stops the process group, and returns when the process has stopped.

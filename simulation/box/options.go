@@ -68,14 +68,9 @@ func (o Options) validate() error {
 		}
 	}
 	for _, text := range o.Allow {
-		switch fault, kind, one := cutAllowed(text); {
-		case !one && fault == limits:
-		case !one && slices.Contains(Kinds(), Kind(fault)):
-			return bad("%q is allowed under no fault; write it with one, as in \"pause: %s\"", fault, fault)
-		case !slices.Contains(Faults(), fault):
-			return bad("no fault %q to allow; there are %q, and %q for what the Redis document's lock shows, too", fault, Faults(), limits)
-		case one && !slices.Contains(Kinds(), kind):
-			return bad("no finding %q to allow under %q; there are %q", kind, fault, Kinds())
+		fault, kind, one := strings.Cut(text, ": ")
+		if text != limits && !slices.Contains(Faults(), fault) || one && !slices.Contains(Kinds(), Kind(kind)) {
+			return bad(`nothing to allow is called %q: want a fault, one of its findings as in "pause: stale write", or %q; the faults are %q, and the findings %q`, text, limits, Faults(), Kinds())
 		}
 	}
 	return nil
@@ -84,16 +79,9 @@ func (o Options) validate() error {
 // limits allows all findings that are limits.
 const limits = "limits"
 
-// cutAllowed reads a fault, or a finding under it, such as "pause: stale write".
-func cutAllowed(text string) (fault string, kind Kind, one bool) {
-	fault, found, one := strings.Cut(text, ":")
-	return strings.TrimSpace(fault), Kind(strings.TrimSpace(found)), one
-}
-
 // allows reports whether a finding may be there.
-func (o Options) allows(by string, found Broken) bool {
+func (o Options) allows(fault string, kind Kind, limit bool) bool {
 	return slices.ContainsFunc(o.Allow, func(text string) bool {
-		fault, kind, one := cutAllowed(text)
-		return fault == by && (!one || kind == found.Kind) || fault == limits && found.Limit
+		return text == fault || text == fault+": "+string(kind) || text == limits && limit
 	})
 }

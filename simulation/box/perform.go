@@ -157,7 +157,7 @@ func (s *stage) listen() error {
 				return err
 			}
 		}
-		if c.driver.losses() > c.told {
+		if c.driver.losses.Load() > c.told {
 			s.says(c, driver.Answer{Why: "the client told that its lease is lost"})
 		}
 	}
@@ -168,7 +168,7 @@ func (s *stage) awaitLoss(c *client) error {
 	c.overtook = false
 	ctx, cancel := context.WithTimeout(s.ctx, tellWithin)
 	defer cancel()
-	err := until(ctx, func() bool { return c.driver.losses() > c.told || c.driver.failure() != nil })
+	err := until(ctx, func() bool { return c.driver.losses.Load() > c.told || c.driver.failure() != nil })
 	s.judges(LossUntold, err != nil && s.ctx.Err() == nil, "%s hasn't told of its lost lease %v after another client had got the lock", c.name, tellWithin)
 	if err := c.driver.failure(); err != nil {
 		return err

@@ -23,7 +23,7 @@ func TestBox(t *testing.T) {
 	driver := []string{"--", instancetest.Python(t), "../../box/testdata/driver.py"}
 	// No lease has to run out, and none may on a busy machine.
 	quick := []string{"box", "-embedded", "-for", "0s", "-shrink", "0s", "-ttl", "20s"}
-	code, stdout, stderr := said(t.Context(), append(append(quick, "-faults", "restart", "-allow", "restart: two holders", "-allow", "hang, restart:stale write", "-format", "json", "-save", replay), driver...)...)
+	code, stdout, stderr := said(t.Context(), append(append(quick, "-faults", "restart", "-allow", "restart: two holders", "-allow", "hang, restart: stale write", "-format", "json", "-save", replay), driver...)...)
 	require.Equal(t, exitOK, code, "what is allowed doesn't fail the command: %s", stderr)
 	var r box.Report
 	require.NoError(t, json.Unmarshal([]byte(stdout), &r))

@@ -40,10 +40,40 @@ export function leased(using, lost) {
   });
 }
 
+// redlock5 runs the driver of redlock 5, or of a package with the same functions: by using(), which extends the lease,
+// or with the argument "manual" by acquire(), extend() and release(). explained turns an error into the one to throw.
+export function redlock5(name, module, Redlock, explained = (err) => Promise.reject(err)) {
+  const retryDelay = 200; // the client's default
+  const manual = process.argv[2] === "manual";
+  const hello = {
+    name: manual ? `${name}, manual` : name,
+    version: version(module),
+    servers: "many",
+    can: manual ? ["extend", "wait"] : ["wait", "tell"],
+  };
+  return run(hello, async (servers) => {
+    const redlock = new Redlock(await connect(servers));
+    redlock.on("error", (err) => console.error(err.message));
+    return {
+      async acquire({ key, ttl, wait, lost }) {
+        const settings = { retryCount: Math.floor(wait / retryDelay) };
+        if (!manual) return leased((routine) => redlock.using([key], ttl, settings, routine), lost).catch(explained);
+        let lock = await redlock.acquire([key], ttl, settings).catch(explained);
+        return {
+          left: () => lock.expiration - Date.now(),
+          held: () => lock.expiration > Date.now(),
+          extend: async (ttl) => (lock = await lock.extend(ttl)),
+          release: () => lock.release(),
+        };
+      },
+    };
+  });
+}
+
 // run answers the requests on the standard input until it ends. open(servers, ttl) returns a client.
 // Its acquire({key, ttl, wait, lost}) returns a lock with held(), release() and perhaps extend(ttl)
-// and left(), how many milliseconds of the lease are left, or throws. It tries once if wait is 0. It calls lost() when the client tells that the lease is
-// lost.
+// and left(), how many milliseconds of the lease are left, or throws. It tries once if wait is 0. It calls lost()
+// when the client tells that the lease is lost.
 export async function run(hello, open) {
   const leases = new Map(); // by key; those that were released, too
   let client;

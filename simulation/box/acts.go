@@ -42,7 +42,7 @@ func (s *stage) act(do verb, c *client) (did bool, err error) {
 	case checks:
 		return true, s.checks(c)
 	case extends:
-		if !s.can(driver.CanExtend) {
+		if !s.hello.Has(driver.CanExtend) {
 			return true, nil
 		}
 		return true, s.extends(c)
@@ -126,7 +126,7 @@ func (s *stage) answered(c *client, a driver.Answer, asked uint64) {
 	s.history.leases++
 	c.leases++
 	c.lease, c.holds, c.left, c.token, c.read, c.told, c.overtook = s.history.leases, true, false, 0, false, c.driver.losses.Load(), false
-	if s.can(driver.CanToken) {
+	if s.hello.Has(driver.CanToken) {
 		c.token = a.Token
 	}
 	c.got = s.of(c, record.Acquired, "has the lock", "").N
@@ -146,7 +146,7 @@ func (s *stage) answered(c *client, a driver.Answer, asked uint64) {
 // again and again.
 func (s *stage) wait(c *client, key string, most time.Duration) (driver.Answer, error) {
 	r := driver.Request{Do: driver.DoAcquire, Key: key, TTL: s.ttl.Milliseconds()}
-	if s.can(driver.CanWait) {
+	if s.hello.Has(driver.CanWait) {
 		r.Wait, most = most.Milliseconds(), 0
 	}
 	for until := time.Now().Add(most); ; {
@@ -170,7 +170,7 @@ func (s *stage) wait(c *client, key string, most time.Duration) (driver.Answer, 
 func (s *stage) begins(c *client, do verb) error {
 	c.begun = s.asks(c, do)
 	r := driver.Request{Do: driver.DoAcquire, Key: s.key, TTL: s.ttl.Milliseconds()}
-	if do == queues && s.can(driver.CanWait) {
+	if do == queues && s.hello.Has(driver.CanWait) {
 		r.Wait = s.patience().Milliseconds()
 	}
 	if err := c.driver.send(r); err != nil {

@@ -23,18 +23,10 @@ func serversFor(fault string, n int) int {
 	return n
 }
 
-// What many faults strike at.
-const (
-	asksWhile = "A client asked for the lock, extended or released it while "
-	hasLess   = " with fewer keys of the lock than before."
-)
-
-// faultKind is a fault, with what is done in the steps that are its own, and when it has struck. A fault that
-// happens when nothing depends on it shows nothing.
+// faultKind is a fault, with what is done in the steps that are its own.
 type faultKind struct {
 	name string
 	own  []verb
-	when string
 	// random are the ways in which random schedules have it.
 	random []disturbance
 	// alone: a random schedule has it once, from when it begins until the end.
@@ -47,39 +39,24 @@ type disturbance struct{ begin, end []verb }
 // faultKinds are the faults. A schedule with steps of several faults is one of the last of them, because the
 // others only prepare it.
 var faultKinds = []faultKind{
-	{name: noFault, own: []verb{waits}, when: "A client got the lock."},
-	{
-		name: "pause", own: []verb{pause, sends}, random: []disturbance{{[]verb{pause}, []verb{resume, writes}}, {[]verb{sends}, []verb{lands}}},
-		when: "A client was stopped while it held the lock or asked for it, or its write came after another client had got the lock.",
-	},
-	{
-		name: "crash", own: []verb{kill}, random: []disturbance{{[]verb{kill}, []verb{spawn}}},
-		when: "A client was killed while it held the lock or asked for it.",
-	},
-	{
-		name: "network", own: []verb{cut}, random: []disturbance{
-			{[]verb{cut}, []verb{heal}}, {[]verb{delay}, []verb{heal}}, {[]verb{hold}, []verb{heal}}, {[]verb{lose}, []verb{heal}},
-		},
-		when: asksWhile + "its link to a server was disturbed.",
-	},
-	{name: "hang", own: []verb{hang}, random: []disturbance{{[]verb{hang}, []verb{wake}}}, when: asksWhile + "a server hung."},
+	{name: noFault, own: []verb{waits}},
+	{name: "pause", own: []verb{pause, sends}, random: []disturbance{{[]verb{pause}, []verb{resume, writes}}, {[]verb{sends}, []verb{lands}}}},
+	{name: "crash", own: []verb{kill}, random: []disturbance{{[]verb{kill}, []verb{spawn}}}},
+	{name: "network", own: []verb{cut}, random: []disturbance{
+		{[]verb{cut}, []verb{heal}}, {[]verb{delay}, []verb{heal}}, {[]verb{hold}, []verb{heal}}, {[]verb{lose}, []verb{heal}},
+	}},
+	{name: "hang", own: []verb{hang}, random: []disturbance{{[]verb{hang}, []verb{wake}}}},
 	// Servers that start are empty: that is another fault.
-	{name: "stop", own: []verb{stop}, random: []disturbance{{[]verb{stop}, []verb{start}}}, alone: true, when: asksWhile + "a server was down."},
-	{name: "restart", own: []verb{start}, random: []disturbance{{[]verb{stop, start}, nil}}, when: "A server came back" + hasLess},
-	{
-		name: "old data", own: []verb{save}, random: []disturbance{{[]verb{save}, nil}, {[]verb{stop, start}, nil}},
-		when: "A server came back with what it had saved, and" + hasLess,
-	},
-	{name: "flush", own: []verb{flush}, random: []disturbance{{[]verb{flush}, nil}}, when: "A server lost a key of the lock."},
+	{name: "stop", own: []verb{stop}, random: []disturbance{{[]verb{stop}, []verb{start}}}, alone: true},
+	{name: "restart", own: []verb{start}, random: []disturbance{{[]verb{stop, start}, nil}}},
+	{name: "old data", own: []verb{save}, random: []disturbance{{[]verb{save}, nil}, {[]verb{stop, start}, nil}}},
+	{name: "flush", own: []verb{flush}, random: []disturbance{{[]verb{flush}, nil}}},
 	// The clocks of other servers would be of no minority any more.
-	{
-		name: clockFault, own: []verb{ahead, behind}, random: []disturbance{{[]verb{ahead}, []verb{right}}, {[]verb{behind}, []verb{right}}}, alone: true,
-		when: "The clock of a server that had a key of the lock was set.",
-	},
+	{name: clockFault, own: []verb{ahead, behind}, random: []disturbance{{[]verb{ahead}, []verb{right}}, {[]verb{behind}, []verb{right}}}, alone: true},
 	// No server fails twice.
-	{name: "failover", own: []verb{fail}, random: []disturbance{{[]verb{follow, lag}, []verb{fail}}}, alone: true, when: "A replica took over" + hasLess},
-	{name: "address", own: []verb{move}, random: []disturbance{{[]verb{move}, []verb{home}}}, when: "An address led to another server" + hasLess},
-	{name: evenNumber, own: []verb{stop, cut}, random: []disturbance{{[]verb{stop}, []verb{start}}}, alone: true, when: "As for stop, or as for network."},
+	{name: "failover", own: []verb{fail}, random: []disturbance{{[]verb{follow, lag}, []verb{fail}}}, alone: true},
+	{name: "address", own: []verb{move}, random: []disturbance{{[]verb{move}, []verb{home}}}},
+	{name: evenNumber, own: []verb{stop, cut}, random: []disturbance{{[]verb{stop}, []verb{start}}}, alone: true},
 }
 
 // Faults returns all faults.
@@ -100,9 +77,6 @@ func faultNamed(name string) faultKind {
 	}
 	return faultKind{}
 }
-
-// Strikes says when a fault has struck.
-func Strikes(fault string) string { return faultNamed(fault).when }
 
 // faultVerb is what a step does, and cut for all that is done to a link.
 func (s Step) faultVerb() verb {

@@ -5,10 +5,7 @@ package box
 import (
 	"errors"
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 	"github.com/redquorum/redlock/simulation/box/driver"
 	"github.com/redquorum/redlock/simulation/record"
 )
@@ -48,7 +45,7 @@ func (s *stage) toClient(do verb, c *client) error {
 // meets returns which faults a client meets in a step in which it asks the servers.
 func (s *stage) meets(step Step, c *client) (met []verb) {
 	if !slices.Contains([]verb{waits, gets, tries, begins, queues, extends, releases}, step.Do) ||
-		step.Do == extends && !s.can(driver.CanExtend) {
+		step.Do == extends && !s.hello.Has(driver.CanExtend) {
 		return nil
 	}
 	for i, server := range s.servers {
@@ -65,45 +62,20 @@ func (s *stage) meets(step Step, c *client) (met []verb) {
 	return met
 }
 
-// toServers does something to servers, and notes whether that met keys of the lock.
+// toServers does something to servers.
 func (s *stage) toServers(step Step) error {
-	named := func(i int) bool { return strings.ContainsRune(step.Servers, rune(letters[i])) }
-	for i := range s.servers {
-		if named(i) && slices.Contains([]verb{stop, flush, fail, move, ahead, behind}, step.Do) {
-			s.had[i] = s.keys(i)
-		}
+	held := slices.ContainsFunc(s.clients, func(c *client) bool { return c.holds || c.begun > 0 })
+	switch step.Do {
+	case save:
+		s.saved = true
+	case start:
+		s.strikes(start, held)
+		s.strikes(save, held && s.saved)
+	case flush, fail, move, ahead, behind:
+		s.strikes(step.Do, held)
 	}
-	if err := s.do(s.ctx, step); err != nil && !errors.Is(err, errUnfit) {
+	if err := s.do(s.ctx, step); !errors.Is(err, errUnfit) {
 		return err
 	}
-	for i := range s.servers {
-		if !named(i) {
-			continue
-		}
-		switch step.Do {
-		case save:
-			s.saved[i] = true
-		case ahead, behind:
-			s.strikes(step.Do, s.had[i] > 0)
-		case start, flush, fail, move:
-			lost := s.keys(i) < s.had[i]
-			s.had[i] = 0
-			s.strikes(step.Do, lost)
-			s.strikes(save, lost && step.Do == start && s.saved[i])
-		}
-	}
 	return nil
-}
-
-// keys is how many keys a server has whose names contain the lock's, 0 if it doesn't answer.
-func (s *stage) keys(i int) int {
-	if !s.servers[i].good() {
-		return 0
-	}
-	reply, err := redisproc.AskAt(s.servers[i].Addr(), "KEYS", "*"+s.key+"*")
-	if err != nil {
-		return 0
-	}
-	n, _ := strconv.Atoi(strings.TrimPrefix(reply, "*"))
-	return n
 }

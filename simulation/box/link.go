@@ -5,6 +5,7 @@ package box
 import (
 	"bytes"
 	"context"
+	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 )
@@ -83,4 +84,18 @@ func (l *link) caught() bool {
 	default:
 		return false
 	}
+}
+
+// until waits until a condition is true about which no message is sent, for as long as a driver's answer may take.
+func until(ctx context.Context, is func() bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errNoAnswer)
+	defer cancel()
+	for !is() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return nil
 }

@@ -26,7 +26,6 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	},
 	"kinds":   Kinds,
 	"seconds": func(d time.Duration) time.Duration { return d.Round(time.Second) },
-	"strikes": Strikes,
 	"join":    func(all []string) string { return strings.Join(all, "; ") },
 }).Parse(pageText))
 

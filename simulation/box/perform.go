@@ -152,7 +152,7 @@ func (s *stage) listen() error {
 		if !c.holds || c.paused || c.dead {
 			continue
 		}
-		if s.can(driver.CanTell) && c.overtook {
+		if s.hello.Has(driver.CanTell) && c.overtook {
 			if err := s.awaitLoss(c); err != nil {
 				return err
 			}

@@ -16,7 +16,7 @@ type Play struct {
 	Findings []Finding `json:"findings,omitempty"`
 	// Record is what happened, without any Truth. It is too long for a report; a replay shows it.
 	Record record.Log `json:"-"`
-	// Struck has what was done that struck, see Strikes.
+	// Struck has what was done while a client held the lock or asked for it.
 	Struck map[verb]bool `json:"-"`
 	// Idle counts the steps that came to nothing, because their client had no lock.
 	Idle int `json:"idle,omitempty"`

@@ -13,10 +13,9 @@ import (
 
 // Report is the result of Run.
 type Report struct {
-	// Name and Version are the client's, Can is what its driver can do.
-	Name    string   `json:"name"`
-	Version string   `json:"version,omitempty"`
-	Can     []string `json:"can,omitempty"`
+	// Name and Version are the client's.
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
 	// Servers are Count servers.
 	Servers string        `json:"servers"`
 	Count   int           `json:"count"`

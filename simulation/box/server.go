@@ -200,20 +200,6 @@ func (s *server) heal(ctx context.Context) error {
 	return nil
 }
 
-// until waits until a condition is true about which no message is sent, for as long as a driver's answer may take.
-func until(ctx context.Context, is func() bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errNoAnswer)
-	defer cancel()
-	for !is() {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(time.Millisecond):
-		}
-	}
-	return nil
-}
-
 // embeddedServer is a server in this process.
 type embeddedServer struct{ *embedded.Server }
 

@@ -31,13 +31,10 @@ type stage struct {
 	clients []*client
 	history
 	resource
-	had   [len(letters)]int  // by server: the keys of the lock before the last step that can remove some
-	saved [len(letters)]bool // by server: it has saved its data
+	saved bool // a server has saved its data
 	// untidy: a fault may have left keys or a server that is young.
 	untidy bool
 }
-
-func (s *stage) can(what string) bool { return slices.Contains(s.hello.Can, what) }
 
 // judges notes a finding if there is one.
 func (s *stage) judges(kind Kind, is bool, format string, args ...any) {

@@ -3,6 +3,7 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Request is a line that the box writes to a driver's standard input. The driver answers each
@@ -89,6 +90,9 @@ const (
 	EventLost = "lost"
 )
 
+// Has reports whether the driver Can do something.
+func (h Hello) Has(can string) bool { return slices.Contains(h.Can, can) }
+
 // Validate says what is wrong with the answer to a hello.
 func (h Hello) Validate() error {
 	switch {
@@ -100,9 +104,7 @@ func (h Hello) Validate() error {
 		return fmt.Errorf(`answered hello with "distrusts":%d, want 0 to 60000 ms`, h.Distrusts)
 	}
 	for _, can := range h.Can {
-		switch can {
-		case CanExtend, CanToken, CanWait, CanTell:
-		default:
+		if !slices.Contains([]string{CanExtend, CanToken, CanWait, CanTell}, can) {
 			return fmt.Errorf(`answered hello with "can":[%q], want "extend", "token", "wait" or "tell"`, can)
 		}
 	}

@@ -259,7 +259,7 @@ func TestFaultsStrike(t *testing.T) {
 		require.NoError(t, err)
 		o := options(t, "")
 		o.TTL = 20 * time.Second // no lease may run out
-		r, _, err := Replay{Servers: 5, TTL: o.TTL, Fault: fault, Schedule: steps}.Play(t.Context(), o, 1)
+		r, _, err := Replay{Servers: 5, TTL: o.TTL, Schedule: steps}.Play(t.Context(), o, 1)
 		require.NoError(t, err)
 		assert.Equal(t, fault, r.Unknown(), schedule)
 	}

@@ -3,7 +3,6 @@
 package box
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +36,7 @@ func (r Replay) Play(ctx context.Context, o Options, times int) (report Report, 
 		if err == nil {
 			plays = append(plays, p)
 		}
-		c := Case{Fault: cmp.Or(r.Fault, "replay"), Title: fmt.Sprintf("replay of %s, found in %s", r.Kind, r.Name)}
+		c := Case{Fault: r.Schedule.faultOf(r.Fault), Title: fmt.Sprintf("replay of %s, found in %s", r.Kind, r.Name)}
 		if err := b.took(c, p, err); err != nil {
 			return report, plays, err
 		}

@@ -118,27 +118,20 @@ func (d *clientProcess) failure() error {
 	return context.Cause(d.obeys)
 }
 
-// DriverError is a driver that broke the protocol, could not be started or died. Nothing is
-// concluded from the play.
-type DriverError struct {
-	// Client is the client's name, Did what the driver did.
-	Client, Did string
-	// Said is the end of its standard error.
-	Said string
-}
+// DriverError is a driver that broke the protocol, could not be started or died: the text says what it did, and how its
+// standard error ends. Nothing is concluded from the play.
+type DriverError string
 
-func (e *DriverError) Error() string {
-	text := fmt.Sprintf("box: the driver of %s %s", e.Client, e.Did)
-	if e.Said != "" {
-		text += "; its standard error ends with: " + e.Said
-	}
-	return text
-}
+func (e DriverError) Error() string { return string(e) }
 
-// did is an error that says what the driver did, and how its standard error ends.
+// did is a DriverError.
 func (d *clientProcess) did(format string, args ...any) error {
+	text := fmt.Sprintf("box: the driver of %s %s", d.client, fmt.Sprintf(format, args...))
 	said := strings.Join(strings.Fields(strings.ToValidUTF8(d.errs.String(), "")), " ")
-	return &DriverError{Client: d.client, Did: fmt.Sprintf(format, args...), Said: said[max(0, len(said)-saidLength):]}
+	if said != "" {
+		text += "; its standard error ends with: " + said[max(0, len(said)-saidLength):]
+	}
+	return DriverError(text)
 }
 
 // errNoAnswer: a driver has not answered within its limit.

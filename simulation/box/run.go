@@ -22,7 +22,7 @@ import (
 // Report and are not errors.
 //
 // The error Is ErrOptions, or redisproc.ErrMissing if there is no server program, or that of
-// ctx, or As a *DriverError. Then the Report has what was played before. Run leaves no process
+// ctx, or As a DriverError. Then the Report has what was played before. Run leaves no process
 // and no file behind.
 func Run(ctx context.Context, o Options) (report Report, err error) {
 	began := time.Now()

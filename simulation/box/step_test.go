@@ -3,6 +3,7 @@ package box
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,12 +15,12 @@ import (
 )
 
 func TestSteps(t *testing.T) {
-	for _, text := range []string{"c1 waits", "pause c2", "hang AB", "cut c1 ABC", "c3 releases"} {
+	for _, text := range []string{"c1 waits", "pause c2", "hang AB", "cut c1 ABC", "cut A", "slow c1 A 200ms", "ahead A 1m0s", "c3 releases"} {
 		step, err := ParseStep(text)
 		require.NoError(t, err)
 		assert.Equal(t, text, step.String())
 	}
-	for _, text := range []string{"", "c1", "waits c1", "pause", "c9 waits", "hang c1 AB", "cut AB c1", "hang AX", "c1 waits waits"} {
+	for _, text := range []string{"", "c1", "waits c1", "pause", "c9 waits", "hang c1 AB", "cut AB c1", "hang AX", "c1 waits waits", "hang A 1s", "slow c1 A", "ahead A -1s", "ahead 1s A", "c1 waits A"} {
 		_, err := ParseStep(text)
 		assert.Error(t, err, text)
 	}
@@ -41,7 +42,7 @@ func TestCases(t *testing.T) {
 	assert.Len(t, Cases(5), len(Cases(4)), "the even number is played on four of the five")
 }
 
-// A seed selects a schedule. Each ends with a client that gets the lock.
+// A seed selects a schedule. Each ends with a client that gets the lock. No more than a minority is disturbed.
 func TestDraw(t *testing.T) {
 	for _, fault := range Faults() {
 		for seed := range uint64(200) {
@@ -50,6 +51,14 @@ func TestDraw(t *testing.T) {
 			assert.NoError(t, s.validate(5))
 			assert.Equal(t, releases, s[len(s)-1].Do)
 			assert.LessOrEqual(t, len(s), 60)
+			begun := 0
+			for _, step := range s {
+				assert.LessOrEqual(t, len(step.Servers), 2)
+				if slices.Contains(faultNamed(fault).own, step.Do) {
+					begun++
+				}
+			}
+			assert.False(t, faultNamed(fault).alone && begun > 1, s)
 		}
 	}
 }

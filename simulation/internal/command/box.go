@@ -82,7 +82,7 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 		return err
 	}
 	err := f.play(ctx, stdout, stderr)
-	if wrong := (*box.DriverError)(nil); errors.As(err, &wrong) || errors.Is(err, box.ErrOptions) || errors.Is(err, redisproc.ErrMissing) {
+	if errors.As(err, new(box.DriverError)) || errors.Is(err, box.ErrOptions) || errors.Is(err, redisproc.ErrMissing) {
 		return usageError{err}
 	}
 	return interrupted(ctx, err)

@@ -25,7 +25,7 @@ type Options struct {
 	TTL time.Duration
 	// For is how long it goes on after the cases, with random schedules. 0: the cases alone.
 	For time.Duration
-	// ShrinkFor is for how long the schedule of each finding is made shorter at the end. 0: not.
+	// ShrinkFor is for how long the schedules of the client's own findings are made shorter at the end. 0: not.
 	ShrinkFor time.Duration
 	// Seed selects the random schedules.
 	Seed uint64

@@ -245,6 +245,7 @@ func TestFleetOfProcesses(t *testing.T) {
 	require.Contains(t, f.fails("POST", "/", "hang A", 500), "redisproc: ")
 	require.Equal(t, "up up", f.does("stop A, start A"), "a server that has died on its own starts again")
 
+	require.Contains(t, f.fails("POST", "/", "fail B", 409), "there is no replica that lags")
 	f.does("follow B, lag B")
 	f.set(1)
 	require.Equal(t, "up stopped", f.does("fail B"))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -151,13 +150,18 @@ func (s *realServer) lag() {
 	}
 }
 
-// failOver has the first replica that lags take over. The others follow it.
-func (s *realServer) failOver(ctx context.Context) (addr string, err error) {
-	i := slices.IndexFunc(s.replicas, func(r *replica) bool { return r.lags })
-	if i < 0 {
-		return "", fmt.Errorf("%w: there is no replica that lags, to take over", ErrOptions)
+// lagging is the first replica that lags, nil without one.
+func (s *realServer) lagging() *replica {
+	for _, r := range s.replicas {
+		if r.lags {
+			return r
+		}
 	}
-	master := s.replicas[i]
+	return nil
+}
+
+// failOver has a replica take over. The others follow it.
+func (s *realServer) failOver(ctx context.Context, master *replica) (addr string, err error) {
 	if _, err := master.MustAsk("REPLICAOF", "NO", "ONE"); err != nil {
 		return "", err
 	}

@@ -113,8 +113,12 @@ func (s *server) do(ctx context.Context, step Step, key string, ttl time.Duratio
 		real.lag()
 		return nil
 	case fail:
+		master := real.lagging()
+		if master == nil {
+			return fmt.Errorf("%w: there is no replica that lags, to take over", errUnfit)
+		}
 		_ = s.turn(ctx, stop)
-		addr, err := real.failOver(ctx)
+		addr, err := real.failOver(ctx, master)
 		s.leads(addr)
 		return err
 	}

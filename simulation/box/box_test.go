@@ -261,6 +261,13 @@ func TestFaultsStrike(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, fault, r.Unknown(), schedule)
 	}
+
+	// Without a client, a step is about the links of all.
+	steps, err := ParseSchedule("cut A, c1 tries", 5)
+	require.NoError(t, err)
+	r, _, err = Replay{Servers: 5, TTL: 20 * time.Second, Schedule: steps}.Play(t.Context(), options(t, ""), 1)
+	require.NoError(t, err)
+	assert.Empty(t, r.Unknown())
 }
 
 // A client that misses that its first lock is free, as one may whose server is slow, is asked again.

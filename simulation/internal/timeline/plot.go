@@ -1,12 +1,13 @@
 package timeline
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/simulation/internal/drawing"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -29,37 +30,106 @@ const (
 type plot struct {
 	*drawing.Canvas // its Height is where the next thing is drawn
 	axis
-	t     *Timeline
-	about []string // kinds of violations to show; empty: all
-	token func(fencing.Token) string
-	lanes map[string]strip
-	lines []float64 // the vertical ones
+	t          *Timeline
+	violations []*record.Event // the first of each kind that is shown
+	lanes      map[string]strip
+	lines      []float64 // the vertical ones
 }
 
-// violations returns those that are shown: the first of each kind.
-func (p *plot) violations() []event {
-	var first []event
-	for _, v := range p.t.Violations {
+// Draw draws the run below what the picture has, and below a title: which processes believed that
+// they held the lock or were stopped, whose key the servers had, what reached the resource, the faults
+// and the violations. With kinds of violations, it shows only those. It returns sentences that explain
+// what is drawn.
+func (t *Timeline) Draw(c *drawing.Canvas, title string, kinds ...string) (legend []string) {
+	p := &plot{Canvas: c, t: t, lanes: map[string]strip{}}
+	for _, v := range t.violations {
 		kind := v.Violation.Kind
-		if (len(p.about) == 0 || slices.Contains(p.about, string(kind))) && !slices.ContainsFunc(first, func(f event) bool { return f.Violation.Kind == kind }) {
-			first = append(first, v)
+		if (len(kinds) == 0 || slices.Contains(kinds, string(kind))) && !slices.ContainsFunc(p.violations, func(f *record.Event) bool { return f.Violation.Kind == kind }) {
+			p.violations = append(p.violations, v)
 		}
 	}
-	return first
+	moments := t.moments()
+	from, until := p.window(moments)
+	p.axis = newAxis(moments, from, until)
+	for _, line := range wrap.Lines(title, titleLetters, "", "") {
+		if line != "" {
+			c.Height += 17
+			c.Text("h", 0, c.Height-3, line)
+		}
+	}
+	alarms, faults := p.alarms(), p.faultCaptions()
+	for _, c := range slices.Concat(alarms, faults) {
+		p.lines = append(p.lines, c.at)
+	}
+	c.Desc = strings.TrimSpace(c.Desc + " " + title + " " + p.words())
+	top := p.captions(alarms, 2)
+	p.captions(faults, 3)
+	p.Height += 4
+	for _, name := range t.Processes {
+		if p.active(name) {
+			p.process(name)
+		}
+	}
+	if t.UsesResource {
+		p.resource()
+	}
+	p.servers()
+	bottom := p.Height
+	p.ticks()
+	p.Under(func() { p.across(top, bottom, faults) })
+	return p.legend()
+}
+
+// words are the drawing for readers who can't see it.
+func (p *plot) words() string {
+	var out []string
+	for _, b := range p.t.Beliefs {
+		if p.overlaps(b.From, b.Until) {
+			out = append(out, fmt.Sprintf("%s holds %s from %s to %s.", b.who, b.Key, Clock(b.From), Clock(b.Until)))
+		}
+	}
+	var kinds []string
+	for _, v := range p.violations {
+		kinds = append(kinds, string(v.Violation.Kind))
+	}
+	if len(kinds) == 0 {
+		return strings.Join(append(out, "Nothing is violated."), " ")
+	}
+	return strings.Join(append(out, "Violated: "+list(kinds)+"."), " ")
+}
+
+// moments returns every time that is drawn.
+func (t *Timeline) moments() (out []time.Duration) {
+	for _, b := range t.Beliefs {
+		out = append(out, b.From, b.Until)
+	}
+	for _, n := range t.tenures {
+		out = append(out, n.from, n.until)
+	}
+	for _, e := range slices.Concat(t.asks, t.accesses, t.violations) {
+		out = append(out, e.At)
+	}
+	for _, f := range t.faults {
+		out = append(out, f.at)
+	}
+	for _, s := range t.stops {
+		out = append(out, s.from, s.until)
+	}
+	return slices.DeleteFunc(out, func(at time.Duration) bool { return at > t.End })
 }
 
 // window returns the part of the run that is shown.
 func (p *plot) window(moments []time.Duration) (from, until time.Duration) {
 	if beliefs := p.t.Beliefs; len(beliefs) > fewBeliefs {
 		at, violated := p.cause()
-		i := len(slices.DeleteFunc(slices.Clone(beliefs), func(b belief) bool { return b.At > at }))
+		i := len(slices.DeleteFunc(slices.Clone(beliefs), func(b *belief) bool { return b.From > at }))
 		end := i
 		if !violated {
 			end = min(len(beliefs), max(i+1, fewBeliefs))
 		}
 		from, until = at, at
 		for _, b := range beliefs[max(0, i-3):end] {
-			from, until = min(from, b.At), max(until, b.Until)
+			from, until = min(from, b.From), max(until, b.Until)
 		}
 		if violated {
 			until = max(at, min(until, at+(at-from)/3))
@@ -77,30 +147,20 @@ func (p *plot) window(moments []time.Duration) (from, until time.Duration) {
 
 // cause is the moment of the first violation or, without one, of the first fault or belief.
 func (p *plot) cause() (at time.Duration, violated bool) {
-	if violations := p.violations(); len(violations) > 0 {
-		return violations[0].At, true
+	switch {
+	case len(p.violations) > 0:
+		return p.violations[0].At, true
+	case len(p.t.faults) > 0:
+		return p.t.faults[0].at, false
 	}
-	at = forever
-	for _, s := range p.t.Spans {
-		at = min(at, s.From)
-	}
-	for _, m := range p.t.Events {
-		if m.Kind == record.Suffered || m.Kind == record.Crashed {
-			at = min(at, m.At)
-		}
-	}
-	if at == forever {
-		at = p.t.Beliefs[0].At
-	}
-	return at, false
+	return p.t.Beliefs[0].From, false
 }
 
 // active reports whether a process does something in the window.
 func (p *plot) active(name string) bool {
-	return slices.ContainsFunc(p.t.Events, func(m event) bool {
-		return m.lane == name && m.Kind != record.Started && m.Kind != record.Ended && p.shows(m.At)
-	}) || slices.ContainsFunc(p.t.Beliefs, func(b belief) bool { return b.Process == name && p.overlaps(b.At, b.Until) }) ||
-		slices.ContainsFunc(p.t.Accesses, func(a access) bool { return a.Process == name && p.shows(a.At) })
+	return slices.ContainsFunc(p.t.asks, func(e *record.Event) bool { return e.Process == name && p.shows(e.At) }) ||
+		slices.ContainsFunc(p.t.Steps, func(s Step) bool { return s.lane == name && p.shows(s.At) }) ||
+		slices.ContainsFunc(p.t.Beliefs, func(b *belief) bool { return b.Process == name && p.overlaps(b.From, b.Until) })
 }
 
 // ticks writes round times below the lanes, where there is space.
@@ -141,7 +201,7 @@ func (p *plot) across(top, bottom float64, faults []caption) {
 	for _, c := range faults {
 		p.Box("fl", c.at, top, 1, bottom-top)
 	}
-	for _, v := range p.violations() {
+	for _, v := range p.violations {
 		if p.shows(v.At) {
 			p.Box("vl", p.x(v.At)-.5, top, 1.5, bottom-top)
 		}

@@ -128,7 +128,7 @@ func TestTour(t *testing.T) {
 	c.until(`document.querySelector("#verdict").className === "bad"`)
 	assert.Contains(t, played(t, c.state()).Result.Kinds(), record.TwoHolders)
 	c.shows(played(t, c.state()))
-	assert.Contains(t, c.text(`document.querySelector("#legend").textContent`), `"two holders": c1 acted after c2 had got the lock.`)
+	assert.Contains(t, c.text(`document.querySelector("#legend").textContent`), `"two holders": c1 (token …207) sent a `)
 	assert.Equal(t, "null", c.eval(`document.querySelector("#faults em")`))
 	c.set("[name=nth-0]", "9")
 	c.until(`document.querySelector("#faults em")?.textContent.startsWith("This fault had no effect")`)

@@ -41,7 +41,7 @@ func (p *plot) bar(class string, from, until time.Duration, y, h float64, textCl
 
 // series is a process's class: with letter b for bars, d for dots.
 func (p *plot) series(letter, process string) string {
-	return fmt.Sprintf("%s%d", letter, max(0, slices.Index(p.t.Processes, process))%len(drawing.Series))
+	return fmt.Sprintf("%s%d", letter, max(0, slices.Index(p.t.Processes, process))%drawing.Series)
 }
 
 // process draws what a process believes, in a row for each lock, and when it is stopped.

@@ -63,21 +63,32 @@ type place struct {
 	server, key string
 }
 
-func requestOf(e *record.Event) request { return request{e.Process, e.Place, e.N} }
+// The commands, by what they do.
+var (
+	watching  = []string{"probe", "tick", "time", "ping"} // they concern no lock
+	acquiring = []string{"acquire", "set", "setnx", "setex", "psetex", "cas"}
+	// setting are the others that set a key to their sender's value. Scripts and transactions are assumed to.
+	setting  = []string{"restore", "extend", "eval", "multi", "hset", "hsetnx", "hincrby"}
+	deleting = []string{"release", "del", "getdel", "cad", "delex", "comparedel"}
+)
 
-// laneOf is the process or the server that an event is about.
-func laneOf(e *record.Event) string {
-	if e.Kind.Where() == record.OfServer {
-		return cmp.Or(e.Place, e.Process)
-	}
-	return e.Process
-}
+func requestOf(e *record.Event) request { return request{e.Process, e.Place, e.N} }
 
 // lane adds a name to the lanes of processes or servers.
 func lane(lanes *[]string, name string) {
 	if !slices.Contains(*lanes, name) {
 		*lanes = append(*lanes, name)
 	}
+}
+
+// laneOf is the process or the server that an event is about, which has a lane from now on.
+func (r *reader) laneOf(e *record.Event) string {
+	if e.Kind.Where() == record.OfServer && e.Place != "" {
+		lane(&r.Servers, e.Place)
+		return e.Place
+	}
+	lane(&r.Processes, e.Process)
+	return e.Process
 }
 
 func (r *reader) take(e *record.Event) {
@@ -102,50 +113,12 @@ func (r *reader) take(e *record.Event) {
 			m.received = true
 		}
 	case record.GaveUp, record.CutOff:
-		if m := r.requests[requestOf(e)]; m != nil && !m.watching() {
+		if m := r.requests[requestOf(e)]; m != nil && !slices.Contains(watching, m.op) {
 			r.step(Step{At: e.At, Text: fmt.Sprintf("stops waiting for an answer to its %s from", m.op), lane: e.Process, who: e.Process, on: []string{e.Place}})
 		}
-	case record.Back:
-		r.happens(e)
-		if s := r.down[e.Place]; s != nil {
-			s.until = e.At
-			delete(r.down, e.Place)
-		}
 	default:
-		if e.Kind.Where() == record.OfMessage || e.Kind == record.Counted {
-			return
-		}
-		r.happens(e)
-		r.held(e)
-	}
-}
-
-// happens adds an event of a process or a server.
-func (r *reader) happens(e *record.Event) {
-	name := laneOf(e)
-	if name == e.Process {
-		lane(&r.Processes, name)
-	} else {
-		lane(&r.Servers, name)
-	}
-	r.tell(e, name)
-}
-
-// held changes what a process believes.
-func (r *reader) held(e *record.Event) {
-	switch e.Kind {
-	case record.Asked:
-		r.asks = append(r.asks, e)
-	case record.Crashed:
-		r.faults = append(r.faults, faultText{e.At, []string{e.Process}, " crashes", nil})
-		r.crashes(e)
-	case record.Acquired:
-		r.believes(belief{Process: e.Process, Key: e.Key, who: record.Who(e.Process, e.Goroutine), token: e.Token, lease: e.Lease}, e)
-	case record.Looked, record.Extended:
-		r.renewed(e)
-	case record.Released, record.HandedOff:
-		if b := r.leases[e.Lease]; b != nil {
-			r.end(b, e.At)
+		if e.Kind.Where() != record.OfMessage && e.Kind != record.Counted {
+			r.tell(e, r.laneOf(e))
 		}
 	}
 }
@@ -160,21 +133,16 @@ func (r *reader) sent(e *record.Event) {
 	}
 	m := &message{op: e.Op, sent: e.At}
 	r.requests[requestOf(e)] = m
-	if m.acquiring() {
+	if slices.Contains(acquiring, m.op) {
 		r.votes[request{e.Process, e.Place, 0}] = m
 	}
 }
 
 // suffers adds a fault of a process, a server or a link.
 func (r *reader) suffers(e *record.Event) {
-	f, traits, name, other := e.Fault, e.Fault.Traits(), laneOf(e), ""
-	link := e.Process != "" && e.Place != ""
-	if link {
-		name, other = e.Process, e.Place
-	} else if name == e.Process {
-		lane(&r.Processes, name)
-	} else {
-		lane(&r.Servers, name)
+	f, traits, name, other := e.Fault, e.Fault.Traits(), e.Process, e.Place
+	if name == "" || other == "" { // it isn't a link
+		name, other = r.laneOf(e), ""
 	}
 	subject := anyOf(name, "every process")
 	if f.Kind == fault.Lag && f.Replica != 0 {
@@ -239,14 +207,13 @@ func (r *reader) keyChanged(e *record.Event) {
 // its name, and a server that an address leads to a ~.
 func (r *reader) answered(e *record.Event) {
 	lane(&r.Servers, e.Place)
-	outcome := outcomeOf(e)
-	done := message{op: e.Op, outcome: outcome}
-	r.arrives(request{e.Process, strings.TrimRight(e.Place, "'~"), e.N}, outcome)
+	done := message{outcome: outcomeOf(e)}
+	r.arrives(request{e.Process, strings.TrimRight(e.Place, "'~"), e.N}, done.outcome)
 	for _, k := range e.Keys {
 		at := place{e.Place, k.Key}
 		n := r.keys[at]
 		switch {
-		case k.Until == record.Gone || done.ok() && done.deleting():
+		case k.Until == record.Gone || done.ok() && slices.Contains(deleting, e.Op):
 			switch {
 			case !r.close(at, e.At):
 			case n.process == e.Process:
@@ -254,7 +221,7 @@ func (r *reader) answered(e *record.Event) {
 			default:
 				r.step(Step{At: e.At, Text: "DELETES ANOTHER'S " + n.key + " on", Fault: true, lane: e.Process, who: e.Process, on: []string{n.server}})
 			}
-		case done.ok() && done.setting():
+		case done.ok() && (slices.Contains(acquiring, e.Op) || slices.Contains(setting, e.Op)):
 			r.stands(e, at, e.Process, k.Until)
 		case n != nil:
 			r.stands(e, at, n.process, k.Until)
@@ -285,27 +252,6 @@ func outcomeOf(e *record.Event) string {
 	}
 	outcome, _, _ := strings.Cut(e.Words, " ")
 	return outcome
-}
-
-// watching reports whether a message only monitors a server and concerns no lock.
-func (m message) watching() bool {
-	return slices.Contains([]string{"probe", "tick", "time", "ping"}, m.op)
-}
-
-// acquiring reports whether the message asks for a key.
-func (m message) acquiring() bool {
-	return slices.Contains([]string{"acquire", "set", "setnx", "setex", "psetex", "cas"}, m.op)
-}
-
-// setting reports whether the message, if it succeeded, set a key to its sender's value. Scripts and
-// transactions are assumed to.
-func (m message) setting() bool {
-	return m.acquiring() || slices.Contains([]string{"restore", "extend", "eval", "multi", "hset", "hsetnx", "hincrby"}, m.op)
-}
-
-// deleting reports whether the message, if it succeeded, deleted a key.
-func (m message) deleting() bool {
-	return slices.Contains([]string{"release", "del", "getdel", "cad", "delex", "comparedel"}, m.op)
 }
 
 // ok reports whether a command succeeded.

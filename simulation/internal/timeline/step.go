@@ -84,7 +84,7 @@ func same(a, b Step) bool {
 	return a.who != "" && a.who == b.who && one == other
 }
 
-// tell adds the step of an event, if there are words for it.
+// tell takes an event of a process or a server, and adds its step, if there are words for it.
 func (r *reader) tell(e *record.Event, lane string) {
 	who := record.Who(lane, e.Goroutine)
 	lease := named(e.Key, r.token(e.Token))
@@ -93,9 +93,11 @@ func (r *reader) tell(e *record.Event, lane string) {
 	case record.Asked:
 		text = "asks for " + e.Key
 		r.asked[who] = len(r.Steps)
+		r.asks = append(r.asks, e)
 	case record.Acquired:
 		text = "GETS " + lease + ", valid for " + length(e.Validity) + r.voted(e, who)
 		delete(r.asked, who)
+		r.believes(belief{Process: e.Process, Key: e.Key, who: who, token: e.Token, lease: e.Lease}, e)
 	case record.Refused:
 		text = "is refused: " + reason(e.Words)
 		votes := r.voted(e, who)
@@ -105,16 +107,22 @@ func (r *reader) tell(e *record.Event, lane string) {
 		text += votes
 		delete(r.asked, who)
 	case record.Looked:
+		r.renewed(e)
 		text = "checks its lease: nothing left"
 		if e.Validity > 0 {
 			text = "checks its lease: " + length(e.Validity) + " left"
 		}
 	case record.Extended:
+		r.renewed(e)
 		text = "extends " + lease + ": valid for " + length(e.Validity)
-	case record.Released:
+	case record.Released, record.HandedOff:
 		text = "releases " + lease
-	case record.HandedOff:
-		text = "HANDS OFF " + lease
+		if e.Kind == record.HandedOff {
+			text = "HANDS OFF " + lease
+		}
+		if b := r.leases[e.Lease]; b != nil {
+			r.end(b, e.At)
+		}
 	case record.Noted:
 		text = ": " + e.Words
 	case record.LetterSent:
@@ -136,8 +144,14 @@ func (r *reader) tell(e *record.Event, lane string) {
 		text, bad = "loses its subscription at "+e.Place, true
 	case record.Crashed:
 		text, bad = "CRASHES", true
+		r.faults = append(r.faults, faultText{e.At, []string{e.Process}, " crashes", nil})
+		r.crashes(e)
 	case record.Back:
 		text, bad = "is back", true
+		if s := r.down[e.Place]; s != nil {
+			s.until = e.At
+			delete(r.down, e.Place)
+		}
 	default:
 		return
 	}

@@ -29,6 +29,12 @@ func TestCanvas(t *testing.T) {
 	require.ErrorIs(t, c.SVG(full{}), errors.ErrUnsupported)
 }
 
+// Bold and large letters are wider.
+func TestWide(t *testing.T) {
+	assert.Greater(t, Wide("al", "wide"), Wide("", "wide"))
+	assert.Greater(t, Wide("h", "wide"), Wide("al", "wide"))
+}
+
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.ErrUnsupported }

@@ -3,6 +3,7 @@ package timeline
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -214,7 +215,10 @@ func (r *reader) arrive(e *record.Event, m *message) {
 	r.step(Step{At: e.At, Text: text, lane: e.Process, who: record.Who(e.Process, e.Goroutine)})
 }
 
-// violated describes a violation, with short tokens. Token 0 is none.
+// durations are those in the texts of violations.
+var durations = regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)?(ns|µs|ms|s)\b`)
+
+// violated describes a violation, with short tokens and durations. Token 0 is none.
 func (t *Timeline) violated(e *record.Event) string {
 	kind, text := strings.ToUpper(string(e.Violation.Kind)), e.Violation.Text
 	if e.Violation.HasStack() || text == "" {
@@ -226,7 +230,10 @@ func (t *Timeline) violated(e *record.Event) string {
 			text = strings.ReplaceAll(text, fmt.Sprint(b.token), t.token(b.token))
 		}
 	}
-	return kind + ": " + text
+	return kind + ": " + durations.ReplaceAllStringFunc(text, func(found string) string {
+		d, _ := time.ParseDuration(found) // of that form
+		return length(d)
+	})
 }
 
 // named is "k, token …825".

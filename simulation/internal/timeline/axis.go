@@ -4,7 +4,12 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/redquorum/redlock/simulation/internal/drawing"
 )
+
+// The axis's ends. The lanes' names are on its left.
+const left, right = 68.0, drawing.Width - 8
 
 // axis maps time to a picture's width: evenly, except for a minimum distance between two moments,
 // so that the events of a round trip are distinct beside a lease of ten seconds. Between two knots

@@ -107,13 +107,3 @@ func (p *plot) faultCaptions() (captions []caption) {
 	}
 	return captions
 }
-
-// union is the names with others that aren't among them.
-func union(names, others []string) []string {
-	for _, name := range others {
-		if !slices.Contains(names, name) {
-			names = append(slices.Clone(names), name)
-		}
-	}
-	return names
-}

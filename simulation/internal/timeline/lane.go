@@ -11,9 +11,6 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// strip is where a lane is: a process, the resource or a server.
-type strip struct{ y, height float64 }
-
 // lane begins a lane with its name. It returns the y of the lane's line, which is below its top.
 func (p *plot) lane(name, label string, height, below float64) float64 {
 	y := p.Height + below

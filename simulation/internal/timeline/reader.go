@@ -15,6 +15,9 @@ import (
 // forever is later than every time in a log. Adding to it does not overflow.
 const forever = time.Duration(math.MaxInt64 / 2)
 
+// late is the minimum delay of an operation, and of a refusal, that is mentioned.
+const late = 100 * time.Millisecond
+
 // Of returns the timeline of a run.
 func Of(log record.Log) *Timeline {
 	r := &reader{
@@ -121,6 +124,136 @@ func (r *reader) take(e *record.Event) {
 			r.tell(e, r.laneOf(e))
 		}
 	}
+}
+
+// tell takes an event of a process or a server, and adds its step, if there are words for it.
+func (r *reader) tell(e *record.Event, lane string) {
+	who := record.Who(lane, e.Goroutine)
+	lease := named(e.Key, r.token(e.Token))
+	text, bad := "", false
+	switch e.Kind {
+	case record.Asked:
+		text = "asks for " + e.Key
+		r.asked[who] = len(r.Steps)
+		r.asks = append(r.asks, e)
+	case record.Acquired:
+		text = "GETS " + lease + ", valid for " + length(e.Validity) + r.voted(e, who)
+		delete(r.asked, who)
+		r.believes(belief{Process: e.Process, Key: e.Key, who: who, token: e.Token, lease: e.Lease}, e)
+	case record.Refused:
+		text = "is refused: " + reason(e.Words)
+		votes := r.voted(e, who)
+		if i, ok := r.asked[who]; ok && e.At-r.Steps[i].At <= late {
+			text, r.Steps[i].Text = "asks for "+e.Key+" and "+text, ""
+		}
+		text += votes
+		delete(r.asked, who)
+	case record.Looked:
+		r.renewed(e)
+		text = "checks its lease: nothing left"
+		if e.Validity > 0 {
+			text = "checks its lease: " + length(e.Validity) + " left"
+		}
+	case record.Extended:
+		r.renewed(e)
+		text = "extends " + lease + ": valid for " + length(e.Validity)
+	case record.Released, record.HandedOff:
+		text = "releases " + lease
+		if e.Kind == record.HandedOff {
+			text = "HANDS OFF " + lease
+		}
+		if b := r.leases[e.Lease]; b != nil {
+			r.end(b, e.At)
+		}
+	case record.Noted:
+		text = ": " + e.Words
+	case record.LetterSent:
+		text = ": sends " + e.Words + " a letter"
+	case record.LetterTaken:
+		text = ": takes a letter"
+	case record.Quarantined:
+		text = "quarantines " + e.Place
+		if e.Validity > 0 {
+			text += " for " + length(e.Validity)
+		}
+	case record.FellBack:
+		text, bad = "no longer waits for its replicas", true
+	case record.NotificationLost:
+		text, bad = "notifies "+e.Process+", and the notification is lost", true
+	case record.Notified:
+		text = "is notified by " + e.Place
+	case record.SubscriptionLost:
+		text, bad = "loses its subscription at "+e.Place, true
+	case record.Crashed:
+		text, bad = "CRASHES", true
+		r.faults = append(r.faults, faultText{e.At, []string{e.Process}, " crashes", nil})
+		r.crashes(e)
+	case record.Back:
+		text, bad = "is back", true
+		if s := r.down[e.Place]; s != nil {
+			s.until = e.At
+			delete(r.down, e.Place)
+		}
+	default:
+		return
+	}
+	r.step(Step{At: e.At, Text: text, Fault: bad, lane: lane, who: who})
+}
+
+// voted lists the servers' replies that the process has received by now, since it asked.
+func (r *reader) voted(e *record.Event, who string) string {
+	since := e.At
+	if i, ok := r.asked[who]; ok {
+		since = r.Steps[i].At
+	}
+	by := map[string][]string{}
+	for _, server := range slices.SortedFunc(slices.Values(r.Servers), byLength) {
+		switch m := r.votes[request{e.Process, server, 0}]; {
+		case m == nil || m.sent < since:
+		case !m.received:
+			by["no reply yet"] = append(by["no reply yet"], server)
+		case m.ok():
+			by["granted"] = append(by["granted"], server)
+		default:
+			by["refused"] = append(by["refused"], server)
+		}
+	}
+	var parts []string
+	for _, what := range []string{"granted", "refused", "no reply yet"} {
+		if len(by[what]) > 0 {
+			parts = append(parts, what+" "+strings.Join(by[what], " "))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, "; ") + ")"
+}
+
+// arrive adds the step of an operation at the resource, and of the request with which it was sent.
+func (r *reader) arrive(e *record.Event, m *message) {
+	op := e.Kind.String()
+	if e.Kind == record.Write {
+		op = "WRITE"
+	}
+	text := "'s " + op + " arrives"
+	if m != nil && e.At-m.sent > late {
+		text += ", sent " + length(e.At-m.sent) + " ago"
+	}
+	switch {
+	case e.Words == "repeated":
+		text += " again: answered, not executed again"
+	case refused(e):
+		text += ": REFUSED by the guard"
+		if e.Token != 0 {
+			text += ", token " + r.token(e.Token)
+		}
+	case e.Kind == record.Write:
+		text += fmt.Sprintf(": value %d, version %d", e.Value, e.Version)
+	default:
+		text += fmt.Sprintf(": reads %d, version %d", e.Value, e.Version)
+	}
+	r.step(Step{At: e.At, Text: text, lane: e.Process, who: record.Who(e.Process, e.Goroutine)})
 }
 
 // sent adds a message.

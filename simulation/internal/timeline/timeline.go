@@ -41,6 +41,19 @@ type Timeline struct {
 	token      func(fencing.Token) string // see tokens
 }
 
+// Step is an event in the description of a run.
+type Step struct {
+	At time.Duration `json:"at"`
+	// Text is a sentence. Alarm: it is a violation. Fault: it is a fault.
+	Text  string `json:"text"`
+	Alarm bool   `json:"alarm"`
+	Fault bool   `json:"fault"`
+
+	lane string   // the process or the server that does it, if it does anything
+	who  string   // the subject, with which the text begins
+	on   []string // the servers with which the text ends
+}
+
 // belief is a period in which a process believed that it held a lock: it had acquired the lock, had
 // not released it, and validity remained by its own clocks.
 type belief struct {
@@ -179,4 +192,17 @@ func list(names []string) string {
 		return strings.Join(names, "")
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// who names the goroutine of an event of a process, see record.Who.
+func who(e *record.Event) string { return record.Who(e.Process, e.Goroutine) }
+
+// union is the names with others that aren't among them.
+func union(names, others []string) []string {
+	for _, name := range others {
+		if !slices.Contains(names, name) {
+			names = append(slices.Clone(names), name)
+		}
+	}
+	return names
 }

@@ -28,8 +28,6 @@ var embedded embed.FS
 // ErrNoToolchain: the engine can't be built, because there is no Go toolchain.
 var ErrNoToolchain = errors.New("the page's engine is built with the go command, which isn't in the PATH; install Go from https://go.dev/dl")
 
-const library = "github.com/redquorum/redlock"
-
 // engine is the program that runs in the worker.
 const engine = library + "/simulation/internal/play/engine"
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 )
 
+const library = "github.com/redquorum/redlock"
+
 // debate is the page of the documentation whose arguments are the chapters, below the module's folder.
 const debate = "docs/debate.md"
 

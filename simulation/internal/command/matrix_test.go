@@ -52,7 +52,7 @@ func TestMatrixOfTwoDesigns(t *testing.T) {
 	text, _ := does(t, exitOK, "matrix", "-designs", "redlock,token-admit", "-faults", "restart-empty, cut", "-seeds", "20", "-html", page)
 	assert.Regexp(t, `(?m)^restart-empty: redlock [\d.]+%, token-admit none$`, text)
 	assert.Regexp(t, `(?m)^cut: redlock none, token-admit none$`, text)
-	assert.Regexp(t, `redlock / restart-empty: [\d.]+ % \([\d.]+ to [\d.]+ %\)`, text)
+	assert.Regexp(t, `redlock / restart-empty: \d+ of 20 runs: [\d.]+ % \([\d.]+ to [\d.]+ %\)`, text)
 	seed := regexp.MustCompile(`redlock / restart-empty: .*two\s+holders\s+\d+\s+\(seed\s+(\d+)\)`).FindStringSubmatch(strings.ReplaceAll(text, "\n    ", " "))
 	require.NotNil(t, seed)
 	story, _ := does(t, exitOK, "run", "restart-empty", "-design", "redlock", "-seed", seed[1])

@@ -32,7 +32,7 @@ type Canvas struct {
 	layer int
 }
 
-// Shape is a box or a text. The classes are those of drawing.css and the series.
+// Shape is a box or a text. The classes are those of drawing.css.
 type Shape struct {
 	Class string
 	X, Y  float64 // a box's upper left corner, or the beginning of a text's baseline
@@ -71,28 +71,25 @@ func (c *Canvas) Under(draw func()) {
 	c.layer++
 }
 
-//go:embed drawing.css
-var style string
+// Series is the number of classes that distinguish processes: b0, b1, ... for bars, and d0, d1, ... for dots.
+const Series = 6
 
-// Style is the style sheet of all pictures, without the colours' variables of CSS.
-func Style() string {
-	var b strings.Builder
-	b.WriteString(style)
-	for i, s := range Series {
-		fmt.Fprintf(&b, ".rl .b%d{fill:%s;stroke:%s}\n.rl .d%[1]d{fill:%[3]s}\n", i, s.Tint.Var(), s.Line.Var())
-	}
-	return b.String()
-}
+var (
+	//go:embed colors.css
+	colors string
+	//go:embed drawing.css
+	style string
+	//go:embed page.css
+	page string
+)
 
-//go:embed page.css
-var page string
-
-// Page is the style sheet of a page with pictures, before its own rules.
-func Page() string { return CSS(":root") + page + Style() }
+// Page is the style sheet of a page with pictures, before its own rules. Colours are light or dark as the
+// reader's system asks, and light on paper.
+func Page() string { return colors + page + style }
 
 // SVG writes the picture as a file, light or dark as the reader's system asks.
 func (c *Canvas) SVG(w io.Writer) error {
-	return c.write(w, "<style>"+strings.ReplaceAll(CSS("svg")+Style(), "\n", "")+"</style>\n")
+	return c.write(w, "<style>"+strings.NewReplacer("\n", "", ":root", "svg").Replace(colors+style)+"</style>\n")
 }
 
 // Inline is the picture for a page that has the style sheet Page.
@@ -150,23 +147,6 @@ func Wide(class, text string) float64 {
 		}
 	}
 	return size * letter * float64(utf8.RuneCountInString(text))
-}
-
-// Outside lists the texts that may not be wholly on the picture.
-func (c *Canvas) Outside() (list []string) {
-	for _, s := range c.Shapes {
-		from, wide, classes := s.X, Wide(s.Class, s.Text), strings.Fields(s.Class)
-		switch {
-		case slices.Contains(classes, "e"):
-			from -= wide
-		case slices.Contains(classes, "m"):
-			from -= wide / 2
-		}
-		if s.Text != "" && (from < -1 || from+wide > cmp.Or(c.Width, Width)+1 || s.Y > c.Height-1) {
-			list = append(list, s.Text)
-		}
-	}
-	return list
 }
 
 // px writes a coordinate with one decimal.

@@ -51,73 +51,52 @@ type base interface {
 // anything is the expectation if there is none.
 const anything = "anything"
 
-// place is where a run is played: a base with a design.
-type place struct {
-	own         base
-	name, title string
-	design      designs.Design
-	// expected is the expected result in words, and check compares.
-	expected string
-	check    func(simulation.Result) error
-	// setting is the configuration and the base's own faults for a seed.
-	setting func(seed uint64) (simulation.Config, simulation.Schedule)
-}
-
-// placeOf looks up a base and a design. Errors name an unknown one with those that exist.
-func placeOf(name, design string) (p place, err error) {
-	s, noScenario := scenarios.ByID(name)
-	f, noFault := cells.ByName(name)
-	w, noWorkload := search.ByName(name)
-	p.expected, p.check = anything, func(simulation.Result) error { return nil }
-	switch {
-	case noScenario == nil:
-		p.own, p.name, p.title = s, s.ID, s.Title
-		if p.design, p.expected, err = ofScenario(s, design); err != nil {
-			return p, err
-		}
-		if p.expected != anything {
-			p.check = func(r simulation.Result) error { return s.Check(r, p.design) }
-		}
-		p.setting = func(uint64) (simulation.Config, simulation.Schedule) { return s.Setting(p.design) }
-	case noFault == nil:
-		p.own, p.name, p.title = f, f.Name, f.Title
-		if p.design, err = designs.ByName(cmp.Or(design, "default")); err != nil {
-			return p, err
-		}
-		if want, ok := cells.ExpectationOf(f.Name, p.design.Name); ok {
-			p.expected = want.String()
-			p.check = func(r simulation.Result) error { return want.Check(r, p.design) }
-		}
-		p.setting = func(seed uint64) (simulation.Config, simulation.Schedule) { return f.Setting(seed, p.design) }
-	case noWorkload == nil:
-		p.own, p.name, p.title = workload{w}, w.Name, w.Title
-		if p.design, err = designs.ByName(cmp.Or(design, "default")); err != nil {
-			return p, err
-		}
-		p.setting = func(uint64) (simulation.Config, simulation.Schedule) { return p.design.Configure(w.Base), nil }
-	default:
-		return p, errors.Join(noScenario, noFault, noWorkload)
-	}
-	return p, nil
-}
-
 // Play plays a run. Errors Are simulation.ErrConfig, or name an unknown base or design with those
 // that exist.
 func Play(setup Setup) (run Run, err error) {
-	p, err := placeOf(setup.Base, setup.Design)
-	run = Run{Name: p.name, Title: p.title, Design: p.design, Seed: setup.Seed, Expected: p.expected}
-	if err != nil {
-		return run, err
+	run = Run{Seed: setup.Seed, Schedule: slices.Clone(setup.Schedule), Expected: anything}
+	s, noScenario := scenarios.ByID(setup.Base)
+	f, noFault := cells.ByName(setup.Base)
+	w, noWorkload := search.ByName(setup.Base)
+	var of base
+	var own simulation.Schedule
+	check := func(simulation.Result) error { return nil }
+	switch {
+	case noScenario == nil:
+		of, run.Name, run.Title = s, s.ID, s.Title
+		if run.Design, run.Expected, err = ofScenario(s, setup.Design); err != nil {
+			return run, err
+		}
+		if run.Expected != anything {
+			check = func(r simulation.Result) error { return s.Check(r, run.Design) }
+		}
+		_, own = s.Setting(run.Design)
+	case noFault == nil:
+		of, run.Name, run.Title = f, f.Name, f.Title
+		if run.Design, err = designs.ByName(cmp.Or(setup.Design, "default")); err != nil {
+			return run, err
+		}
+		if want, ok := cells.ExpectationOf(f.Name, run.Design.Name); ok {
+			run.Expected = want.String()
+			check = func(r simulation.Result) error { return want.Check(r, run.Design) }
+		}
+		_, own = f.Setting(setup.Seed, run.Design)
+	case noWorkload == nil:
+		of, run.Name, run.Title = workload{w}, w.Name, w.Title
+		if run.Design, err = designs.ByName(cmp.Or(setup.Design, "default")); err != nil {
+			return run, err
+		}
+	default:
+		return run, errors.Join(noScenario, noFault, noWorkload)
 	}
 	if setup.Schedule != nil {
-		run.Schedule, run.Expected = slices.Clone(setup.Schedule), anything
-		run.Result, err = p.own.PlaySchedule(run.Seed, run.Design, run.Schedule)
+		run.Expected = anything
+		run.Result, err = of.PlaySchedule(run.Seed, run.Design, run.Schedule)
 		return run, err
 	}
-	_, run.Schedule = p.setting(run.Seed)
-	run.Result, err = p.own.Play(run.Seed, run.Design)
-	if err == nil {
-		run.Unexpected = p.check(run.Result)
+	run.Schedule = own
+	if run.Result, err = of.Play(run.Seed, run.Design); err == nil {
+		run.Unexpected = check(run.Result)
 	}
 	return run, err
 }

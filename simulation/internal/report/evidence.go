@@ -49,17 +49,3 @@ func (c Cell) Counts() (all []string) {
 	}
 	return all
 }
-
-func cellAnchor(design, fault string) string { return "cell-" + safeID(design) + "-" + safeID(fault) }
-
-func faultAnchor(fault string) string { return "fault-" + safeID(fault) }
-
-// safeID replaces characters that an ID must not have.
-func safeID(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '-'
-	}, s)
-}

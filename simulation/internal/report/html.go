@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/drawing"
+	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
 var (
@@ -16,38 +17,27 @@ var (
 	pageTemplate string
 	//go:embed page.css
 	pageCSS string
-	//go:embed page.js
-	pageJS string
 )
 
-// HTML writes the report as one self-contained page of less than a megabyte, light or dark
-// like the reader's system. The results are readable without scripts and reachable with the
-// keyboard. The script shows the runs that a reader opens.
+// HTML writes the report as one self-contained page of less than two megabytes, light or dark like the
+// reader's system. It has no script, and all of it can be reached with the keyboard.
 func HTML(w io.Writer, r Report) error {
 	r.Title = cmp.Or(r.Title, "Lock designs under faults")
-	p := &page{
-		Report: r, JS: template.JS(pageJS), //nolint:gosec // this package's
-		CSS: template.CSS(drawing.Page() + pageCSS), //nolint:gosec // all of it is this module's
+	pictures := map[[2]string]template.HTML{} // by design and fault
+	for _, run := range r.Timelines {
+		var c drawing.Canvas
+		timeline.Of(run.Log).Draw(&c, "", run.Kinds...)
+		pictures[[2]string{run.Design, run.Fault}] = template.HTML(c.Inline()) //nolint:gosec // it has escaped its texts
 	}
-	runs := drawRuns(r.Timelines)
-	p.Data = template.HTML(runs.data()) //nolint:gosec // letters and digits
 	t := template.Must(template.New("page").Funcs(template.FuncMap{
 		"grouped": func(n int) string { return grouped(int64(n)) },
 		"join":    func(s []string) string { return strings.Join(s, "; ") },
-		"anchor":  cellAnchor,
-		"fault":   faultAnchor,
-		"picture": func(design, fault string) string { return runs.indexes[[2]string{design, fault}] },
+		"picture": func(design, fault string) template.HTML { return pictures[[2]string{design, fault}] },
+		"legend":  func() string { return legend },
+		"css":     func() template.CSS { return template.CSS(drawing.Page() + pageCSS) }, //nolint:gosec // all of it is this module's
 	}).Parse(pageTemplate))
-	if err := t.Execute(w, p); err != nil {
+	if err := t.Execute(w, r); err != nil {
 		return fmt.Errorf("report: writing HTML: %w", err)
 	}
 	return nil
-}
-
-// page is a Report with what the template can't compute.
-type page struct {
-	Report
-	CSS  template.CSS
-	JS   template.JS
-	Data template.HTML // of the runs
 }

@@ -110,6 +110,9 @@ func (c Cell) Word() string {
 	return "none" + mark
 }
 
+// legend explains the words of cells.
+const legend = `none: no violation was found. ?: none was found, but what it depends on never happened, so that it shows nothing. !: not as expected. -: not played.`
+
 // percent writes a share in at most four letters. It writes 0 % and 100 % only for these.
 func percent(rate float64) string {
 	p := 100 * rate

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -51,7 +50,7 @@ func (s Summary) Text(w io.Writer) error {
 	for i, f := range s.Faults {
 		row(f.Title, func(j int) string { return s.At(j, i).Word() })
 	}
-	fmt.Fprintf(out, "\n%s\n", strings.Join(wrap.Lines(s.Note+s.Legend(), SummaryWidth, "", ""), "\n"))
+	fmt.Fprintf(out, "\n%s\n", strings.Join(wrap.Lines(s.Note+" "+legend, SummaryWidth, "", ""), "\n"))
 	return out.Flush()
 }
 
@@ -64,22 +63,4 @@ func (s Summary) Runs() int {
 		}
 	}
 	return most
-}
-
-// Legend explains the signs in the table.
-func (s Summary) Legend() string {
-	var words []string
-	for _, sign := range []struct {
-		means string
-		is    func(Cell) bool
-	}{
-		{"\"?\": none, but the fault never had its effect.", func(c Cell) bool { return c.Runs > 0 && c.Violated == 0 && !c.proves() }},
-		{"\"!\": not as expected.", func(c Cell) bool { return c.Unexpected }},
-		{"\"-\": not played.", func(c Cell) bool { return c.Runs == 0 }},
-	} {
-		if slices.ContainsFunc(s.Cells, func(row []Cell) bool { return slices.ContainsFunc(row, sign.is) }) {
-			words = append(words, " "+sign.means)
-		}
-	}
-	return strings.Join(words, "")
 }

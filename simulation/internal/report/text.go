@@ -24,7 +24,7 @@ func (m Matrix) Text(w io.Writer) error {
 			wrap.Paragraph(out, fault.Name+": ", strings.Join(rates, ", "))
 		}
 	}
-	wrap.Paragraph(out, "\nRuns with a violation. ", `"?": none found, but what it depends on was never reached, so it shows nothing; "!": not as expected.`)
+	wrap.Paragraph(out, "\nRuns with a violation. ", legend)
 	m.list(out, "Violated (95 % confidence), and the first seed that shows it:", Cell.found)
 	m.list(out, "Never reached, so that a 0 shows nothing:", func(c Cell) string {
 		if c.Runs == 0 || c.Violated > 0 {
@@ -52,17 +52,14 @@ func (m Matrix) list(w io.Writer, heading string, say func(Cell) string) {
 	}
 }
 
-// found is the rate of violations with its confidence interval, the kinds, and the first seeds.
+// found is what there is to say of a cell with violations, or of one that is not as expected.
 func (c Cell) found() string {
 	if c.Violated == 0 && !c.Unexpected {
 		return ""
 	}
-	text := strings.Join(append([]string{c.intervalText()}, c.Counts()...), ", ")
-	if c.Violated > 0 && len(c.First) == 0 {
-		text += fmt.Sprintf("; seed %d", c.Seed)
-	}
+	words := append([]string{c.Evidence()}, c.Counts()...)
 	if c.Unexpected {
-		text += "  ! not as expected"
+		words = append(words, "! not as expected")
 	}
-	return text
+	return strings.Join(words, ", ")
 }

@@ -4,7 +4,12 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/redquorum/redlock/simulation/internal/drawing"
 )
+
+// The axis's ends. The lanes' names are on its left.
+const left, right = 68.0, drawing.Width - 8
 
 // axis maps time to a picture's width: evenly, except for a minimum distance between two moments,
 // so that the events of a round trip are distinct beside a lease of ten seconds. Between two knots
@@ -17,9 +22,11 @@ type knot struct {
 	x  float64
 }
 
-// newAxis maps from..until to x..x+width, with at least so many pixels between two of the moments.
+// newAxis maps from..until to left..right, with up to three pixels between two of the moments.
 // Moments outside of it are ignored.
-func newAxis(moments []time.Duration, from, until time.Duration, x, width, least float64) axis {
+func newAxis(moments []time.Duration, from, until time.Duration) axis {
+	const width = right - left
+	least := min(3, width/4/float64(len(moments)+1))
 	inside := []time.Duration{from, until}
 	for _, m := range moments {
 		if m > from && m < until {
@@ -31,10 +38,7 @@ func newAxis(moments []time.Duration, from, until time.Duration, x, width, least
 	even := width - least*float64(len(inside)-1)
 	a := make(axis, len(inside))
 	for i, m := range inside {
-		a[i] = knot{m, x + least*float64(i)}
-		if until > from {
-			a[i].x += even * share(m-from, until-from)
-		}
+		a[i] = knot{m, left + least*float64(i) + even*share(m-from, until-from)}
 	}
 	return a
 }

@@ -7,9 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/drawing"
-	"github.com/redquorum/redlock/simulation/record"
 )
 
 // caption is a text beside a moment.
@@ -69,8 +67,8 @@ func spot(rows [][]float64, sides []float64, w float64, blocked func(x float64) 
 
 // alarms returns the violations. Those of one moment are one.
 func (p *plot) alarms() (list []caption) {
-	at := never
-	for _, v := range p.violations() {
+	at := time.Duration(-1)
+	for _, v := range p.violations {
 		switch kind := string(v.Violation.Kind); {
 		case !p.shows(v.At):
 		case v.At == at:
@@ -83,64 +81,29 @@ func (p *plot) alarms() (list []caption) {
 	return list
 }
 
-// faultText is a fault. Faults of one moment that differ only in the lane or in the other end of a
-// link are merged.
-type faultText struct {
-	at    float64
-	who   []string
-	what  string
-	links []string // the other ends
-}
-
-// faults returns the faults, except for stopped processes, which have bars.
-func (p *plot) faults() []caption {
+// faultCaptions returns the faults, except for stopped processes, which have bars. Faults of one moment that
+// differ only in the lane or in the other end of a link are merged.
+func (p *plot) faultCaptions() (captions []caption) {
 	var all []faultText
-	add := func(at time.Duration, who, what string, links ...string) {
-		if !p.shows(at) {
-			return
+	for _, f := range p.t.faults {
+		if f.what == "" || !p.shows(f.at) {
+			continue
 		}
-		f := faultText{at: p.x(at), who: []string{who}, what: what, links: links}
-		for i := range all {
-			o := &all[i]
-			switch {
-			case math.Abs(o.at-f.at) > 4 || o.what != what:
-			case slices.Equal(o.who, f.who) && len(links) > 0:
-				if !slices.Contains(o.links, links[0]) {
-					o.links = append(o.links, links[0])
-				}
-				return
-			case slices.Equal(o.links, f.links):
-				if !slices.Contains(o.who, who) {
-					o.who = append(o.who, who)
-				}
-				return
-			}
-		}
-		all = append(all, f)
-	}
-	for _, m := range p.t.Events {
-		switch m.Kind {
-		case record.Suffered:
-			if text := momentary(m.Fault); text != "" {
-				add(m.At, m.lane, strings.Replace(sentence("", text), "'s clock", ": clock", 1))
-			}
-		case record.Crashed:
-			add(m.At, m.lane, " crashes")
-		}
-	}
-	for _, s := range p.t.Spans {
-		switch t := s.Traits(); {
-		case t.Short == "" || t.Stops && t.Where == fault.OnProcess: // its lane shows it
-		case t.OnMessages:
-			add(s.From, anyOf(s.Lane, "clients"), " "+t.Short, anyOf(s.Place, "servers"))
+		i := slices.IndexFunc(all, func(o faultText) bool {
+			return math.Abs(p.x(o.at)-p.x(f.at)) <= 4 && o.what == f.what && (slices.Equal(o.who, f.who) && len(f.links) > 0 || slices.Equal(o.links, f.links))
+		})
+		switch {
+		case i < 0:
+			all = append(all, f)
+		case slices.Equal(all[i].who, f.who) && len(f.links) > 0:
+			all[i].links = union(all[i].links, f.links)
 		default:
-			add(s.From, s.subject(), " "+t.Short)
+			all[i].who = union(all[i].who, f.who)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b faultText) int { return cmp.Compare(a.at, b.at) })
-	captions := make([]caption, len(all))
-	for i, f := range all {
-		captions[i] = caption{"fa", f.at, strings.TrimSpace(list(f.who) + f.what + " " + list(f.links))}
+	for _, f := range all {
+		captions = append(captions, caption{"fa", p.x(f.at), strings.TrimSpace(list(f.who) + f.what + " " + list(f.links))})
 	}
 	return captions
 }

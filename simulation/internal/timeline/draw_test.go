@@ -1,6 +1,7 @@
 package timeline_test
 
 import (
+	"cmp"
 	"encoding/xml"
 	"io"
 	"math"
@@ -34,7 +35,6 @@ func whole(t *testing.T, name string, c *drawing.Canvas) string {
 			break
 		}
 	}
-	assert.Empty(t, c.Outside(), name)
 	for i, a := range c.Shapes {
 		for _, b := range c.Shapes[i+1:] {
 			if a.Text != "" && b.Text != "" && math.Abs(a.Y-b.Y) < 9 {
@@ -46,9 +46,13 @@ func whole(t *testing.T, name string, c *drawing.Canvas) string {
 		assert.NotContains(t, svg, wrong, name)
 	}
 	for _, s := range c.Shapes {
+		if s.Text != "" {
+			from, wide := until(s)-drawing.Wide(s.Class, s.Text), cmp.Or(c.Width, drawing.Width)
+			assert.True(t, from >= -1 && until(s) <= wide+1 && s.Y < c.Height, "%s: %q is cut off", name, s.Text)
+		}
 		assert.True(t, s.X >= 0 && s.X+s.W <= drawing.Width && s.Y >= 0 && s.Y+s.H <= c.Height, "%s: %+v", name, s)
 		for _, class := range strings.Fields(s.Class) {
-			assert.Contains(t, drawing.Style(), ".rl ."+class, name)
+			assert.Contains(t, drawing.Page(), ".rl ."+class, name)
 		}
 	}
 	return svg

@@ -20,17 +20,18 @@ func TestAxis(t *testing.T) {
 		for i := range moments {
 			moments[i] = time.Duration(random.Int64N(int64(time.Minute) >> random.IntN(20)))
 		}
-		a := newAxis(moments, 0, time.Minute, 10, 5000, 13)
+		a := newAxis(moments, 0, time.Minute)
+		least := min(3, (right-left)/4/float64(len(moments)+1))
 		moments = slices.Compact(slices.Sorted(slices.Values(moments)))
-		last := -10.0
+		last := 0.0
 		for _, m := range moments {
-			assert.GreaterOrEqual(t, a.x(m), last+12.999, "%v in %v", m, moments)
+			assert.GreaterOrEqual(t, a.x(m), last+least-0.001, "%v in %v", m, moments)
 			last = a.x(m)
 		}
-		assert.LessOrEqual(t, last, 5010.0)
+		assert.LessOrEqual(t, last, float64(right))
 	}
-	a := newAxis(nil, time.Second, 3*time.Second, 0, 100, 13)
-	assert.Equal(t, []float64{0, 50, 100}, []float64{a.x(0), a.x(2 * time.Second), a.x(time.Minute)})
+	a := newAxis(nil, time.Second, 3*time.Second)
+	assert.Equal(t, [3]float64{left, (left + right) / 2, right}, [3]float64{a.x(0), a.x(2 * time.Second), a.x(time.Minute)})
 	assert.True(t, a.shows(time.Second) && !a.shows(4*time.Second) && a.overlaps(0, time.Minute))
 }
 
@@ -46,11 +47,11 @@ func TestLengths(t *testing.T) {
 }
 
 func TestTokensAreShortAndDistinct(t *testing.T) {
-	tl := &Timeline{}
+	log := record.Log{}
 	for _, token := range []fencing.Token{1767225601001825, 1767225601101825, 7, 0} {
-		tl.Events = append(tl.Events, event{Event: &record.Event{Token: token}})
+		log.Add(0, record.Looked, "c1", "").Token = token
 	}
-	name := tl.tokens()
+	name := tokens(log)
 	assert.Equal(t, "…001825", name(1767225601001825))
 	assert.Equal(t, "…101825", name(1767225601101825))
 	assert.Equal(t, "7", name(7))

@@ -11,9 +11,6 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// strip is where a lane is: a process, the resource or a server.
-type strip struct{ y, height float64 }
-
 // lane begins a lane with its name. It returns the y of the lane's line, which is below its top.
 func (p *plot) lane(name, label string, height, below float64) float64 {
 	y := p.Height + below
@@ -41,20 +38,18 @@ func (p *plot) bar(class string, from, until time.Duration, y, h float64, textCl
 
 // series is a process's class: with letter b for bars, d for dots.
 func (p *plot) series(letter, process string) string {
-	return fmt.Sprintf("%s%d", letter, max(0, slices.Index(p.t.Processes, process))%len(drawing.Series))
+	return fmt.Sprintf("%s%d", letter, max(0, slices.Index(p.t.Processes, process))%drawing.Series)
 }
 
 // process draws what a process believes, in a row for each lock, and when it is stopped.
 func (p *plot) process(name string) {
 	keys := []string{}
 	for _, b := range p.t.Beliefs {
-		if b.Process == name && p.overlaps(b.At, b.Until) && !slices.Contains(keys, b.Key) {
+		if b.Process == name && p.overlaps(b.From, b.Until) && !slices.Contains(keys, b.Key) {
 			keys = append(keys, b.Key)
 		}
 	}
-	stops := slices.DeleteFunc(slices.Clone(p.t.Spans), func(s span) bool {
-		return s.Lane != name || !s.Traits().Stops || !p.overlaps(s.From, s.Until)
-	})
+	stops := slices.DeleteFunc(slices.Clone(p.t.stops), func(s *stop) bool { return s.lane != name || !p.overlaps(s.from, s.until) })
 	y, height := p.Height+4, 6+18*float64(max(1, len(keys)))
 	stopY := p.Height + height - 2
 	if len(stops) > 0 {
@@ -62,32 +57,31 @@ func (p *plot) process(name string) {
 	}
 	p.lane(name, name, height, 12)
 	for _, b := range p.t.Beliefs {
-		if b.Process == name && p.overlaps(b.At, b.Until) {
+		if b.Process == name && p.overlaps(b.From, b.Until) {
 			p.belief(b, len(keys) > 1, y+18*float64(slices.Index(keys, b.Key)))
 		}
 	}
 	for _, s := range stops {
-		word := s.Traits().Short
-		p.bar("wait", s.From, s.Until, stopY, rowHeight, "fa", word+" for "+length(s.Until-s.From), word)
+		p.bar("wait", s.from, s.until, stopY, rowHeight, "fa", s.word+" for "+length(s.until-s.from), s.word)
 	}
 }
 
 // belief draws what a process believes, and a dashed box around what isn't so. Of several locks it
 // names the one.
-func (p *plot) belief(b belief, several bool, y float64) {
+func (p *plot) belief(b *belief, several bool, y float64) {
 	who, lock, name := "", " the lock", ""
-	if b.Goroutine > 0 {
-		who = b.who() + " "
+	if b.who != b.Process {
+		who = b.who + " "
 	}
 	if several {
 		lock, name = " "+b.Key, " "+b.Key
 	}
 	texts := []string{who + "holds" + lock, "holds" + name, strings.TrimSpace(name)}
-	if b.Token != 0 {
-		token := ", token " + p.token(b.Token)
+	if b.token != 0 {
+		token := ", token " + p.t.token(b.token)
 		texts = append([]string{texts[0] + token, who + "holds" + name + token}, texts...)
 	}
-	p.bar(p.series("b", b.Process), b.At, b.Until, y, barHeight, "", texts...)
+	p.bar(p.series("b", b.Process), b.From, b.Until, y, barHeight, "", texts...)
 	for _, gap := range p.t.gaps(b) {
 		if p.x(gap.until)-p.x(gap.from) > 3 {
 			p.bar("un", gap.from, gap.until, y, barHeight, "")
@@ -98,13 +92,13 @@ func (p *plot) belief(b belief, several bool, y float64) {
 // resource draws the operations at the resource.
 func (p *plot) resource() {
 	var list []caption
-	for _, a := range p.t.Accesses {
-		class, text := "", a.who()+" writes"
+	for _, a := range p.t.accesses {
+		class, text := "", who(a)+" writes"
 		switch {
 		case !p.shows(a.At):
 			continue
-		case a.refused():
-			class, text = "ok", fmt.Sprintf("%s's %s is REFUSED", a.who(), a.Kind)
+		case refused(a):
+			class, text = "ok", fmt.Sprintf("%s's %s is REFUSED", who(a), a.Kind)
 		case a.Kind != record.Write:
 			continue
 		case p.broke(a):
@@ -117,13 +111,13 @@ func (p *plot) resource() {
 	p.Height += 2
 	p.captions(list, 2)
 	y := p.lane(fault.Resource, fault.Resource, 16, 8)
-	for _, a := range p.t.Accesses {
+	for _, a := range p.t.accesses {
 		if !p.shows(a.At) {
 			continue
 		}
 		class, size := p.series("d", a.Process), writeSize
 		switch {
-		case a.refused():
+		case refused(a):
 			class = "dok"
 		case a.Kind != record.Write:
 			size = readSize
@@ -135,8 +129,8 @@ func (p *plot) resource() {
 }
 
 // broke reports whether an operation was a violation.
-func (p *plot) broke(a access) bool {
-	return slices.ContainsFunc(p.violations(), func(v event) bool {
+func (p *plot) broke(a *record.Event) bool {
+	return slices.ContainsFunc(p.violations, func(v *record.Event) bool {
 		return v.At == a.At && (v.Violation.Kind == record.StaleWrite || v.Violation.Kind == record.LostUpdate)
 	})
 }
@@ -150,14 +144,14 @@ func (p *plot) servers() {
 	top := p.Height
 	for _, name := range p.t.Servers {
 		y := p.lane(name, "", each, each/2) - high/2
-		for _, s := range p.t.Spans {
-			if s.Lane == name && s.Traits().Stops {
-				p.bar("wait", s.From, s.Until, y, high, "")
+		for _, s := range p.t.stops {
+			if s.lane == name {
+				p.bar("wait", s.from, s.until, y, high, "")
 			}
 		}
-		for _, n := range p.t.Tenures {
-			if n.Server == name && n.Until > n.From {
-				p.bar(p.series("b", n.Process), n.From, n.Until, y, high, "")
+		for _, n := range p.t.tenures {
+			if n.server == name && n.until > n.from {
+				p.bar(p.series("b", n.process), n.from, n.until, y, high, "")
 			}
 		}
 	}

@@ -5,15 +5,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/simulation/internal/drawing"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
 const (
-	left      = 68.0              // of the axis: the lanes' names
-	right     = drawing.Width - 8 // the axis's end
-	rowHeight = 15.0              // of a line of text
+	rowHeight = 15.0 // of a line of text
 	barHeight = 16.0
 	// thinHeight is that of a server's bar, and the sizes are those of dots.
 	thinHeight, writeSize, readSize = 8.0, 8.0, 5.0
@@ -29,37 +26,47 @@ const (
 type plot struct {
 	*drawing.Canvas // its Height is where the next thing is drawn
 	axis
-	t     *Timeline
-	about []string // kinds of violations to show; empty: all
-	token func(fencing.Token) string
-	lanes map[string]strip
-	lines []float64 // the vertical ones
+	t          *Timeline
+	violations []*record.Event // the first of each kind that is shown
+	lanes      map[string]strip
+	lines      []float64 // the vertical ones
 }
 
-// violations returns those that are shown: the first of each kind.
-func (p *plot) violations() []event {
-	var first []event
-	for _, v := range p.t.Violations {
-		kind := v.Violation.Kind
-		if (len(p.about) == 0 || slices.Contains(p.about, string(kind))) && !slices.ContainsFunc(first, func(f event) bool { return f.Violation.Kind == kind }) {
-			first = append(first, v)
-		}
+// strip is where a lane is: a process, the resource or a server.
+type strip struct{ y, height float64 }
+
+// moments returns every time that is drawn.
+func (t *Timeline) moments() (out []time.Duration) {
+	for _, b := range t.Beliefs {
+		out = append(out, b.From, b.Until)
 	}
-	return first
+	for _, n := range t.tenures {
+		out = append(out, n.from, n.until)
+	}
+	for _, e := range slices.Concat(t.asks, t.accesses, t.violations) {
+		out = append(out, e.At)
+	}
+	for _, f := range t.faults {
+		out = append(out, f.at)
+	}
+	for _, s := range t.stops {
+		out = append(out, s.from, s.until)
+	}
+	return slices.DeleteFunc(out, func(at time.Duration) bool { return at > t.End })
 }
 
 // window returns the part of the run that is shown.
 func (p *plot) window(moments []time.Duration) (from, until time.Duration) {
 	if beliefs := p.t.Beliefs; len(beliefs) > fewBeliefs {
 		at, violated := p.cause()
-		i := len(slices.DeleteFunc(slices.Clone(beliefs), func(b belief) bool { return b.At > at }))
+		i := len(slices.DeleteFunc(slices.Clone(beliefs), func(b *belief) bool { return b.From > at }))
 		end := i
 		if !violated {
 			end = min(len(beliefs), max(i+1, fewBeliefs))
 		}
 		from, until = at, at
 		for _, b := range beliefs[max(0, i-3):end] {
-			from, until = min(from, b.At), max(until, b.Until)
+			from, until = min(from, b.From), max(until, b.Until)
 		}
 		if violated {
 			until = max(at, min(until, at+(at-from)/3))
@@ -77,30 +84,13 @@ func (p *plot) window(moments []time.Duration) (from, until time.Duration) {
 
 // cause is the moment of the first violation or, without one, of the first fault or belief.
 func (p *plot) cause() (at time.Duration, violated bool) {
-	if violations := p.violations(); len(violations) > 0 {
-		return violations[0].At, true
+	switch {
+	case len(p.violations) > 0:
+		return p.violations[0].At, true
+	case len(p.t.faults) > 0:
+		return p.t.faults[0].at, false
 	}
-	at = forever
-	for _, s := range p.t.Spans {
-		at = min(at, s.From)
-	}
-	for _, m := range p.t.Events {
-		if m.Kind == record.Suffered || m.Kind == record.Crashed {
-			at = min(at, m.At)
-		}
-	}
-	if at == forever {
-		at = p.t.Beliefs[0].At
-	}
-	return at, false
-}
-
-// active reports whether a process does something in the window.
-func (p *plot) active(name string) bool {
-	return slices.ContainsFunc(p.t.Events, func(m event) bool {
-		return m.lane == name && m.Kind != record.Started && m.Kind != record.Ended && p.shows(m.At)
-	}) || slices.ContainsFunc(p.t.Beliefs, func(b belief) bool { return b.Process == name && p.overlaps(b.At, b.Until) }) ||
-		slices.ContainsFunc(p.t.Accesses, func(a access) bool { return a.Process == name && p.shows(a.At) })
+	return p.t.Beliefs[0].From, false
 }
 
 // ticks writes round times below the lanes, where there is space.
@@ -126,24 +116,4 @@ func (p *plot) ticks() {
 		p.Text("s m", x, y+17, text)
 	}
 	p.Height += 22
-}
-
-// across draws what concerns several lanes.
-func (p *plot) across(top, bottom float64, faults []caption) {
-	for _, o := range p.t.overlaps() {
-		first, one := p.lanes[o.first.Process]
-		second, other := p.lanes[o.second.Process]
-		if one && other && p.overlaps(o.from, o.until) {
-			y := min(first.y, second.y)
-			p.Box("both", p.x(o.from), y, p.x(o.until)-p.x(o.from), max(first.y+first.height, second.y+second.height)-y)
-		}
-	}
-	for _, c := range faults {
-		p.Box("fl", c.at, top, 1, bottom-top)
-	}
-	for _, v := range p.violations() {
-		if p.shows(v.At) {
-			p.Box("vl", p.x(v.At)-.5, top, 1.5, bottom-top)
-		}
-	}
 }

@@ -14,27 +14,17 @@ const (
 	timeWidth = 14
 )
 
-// Text writes the run as lines of text below a title: when something happened, what it was, and the
-// Summary.
+// Text writes the run as lines of text below a title: when something happened, and what it was.
 func (t *Timeline) Text(w io.Writer, title string) error {
-	out := bufio.NewWriter(w)
-	paragraph := func(head, text, indent string) {
-		for _, line := range wrap.Lines(text, textWidth, head, indent) {
-			_, _ = out.WriteString(strings.TrimRight(line, " ") + "\n") // Flush returns the error
-		}
-	}
-	paragraph("", title, "")
-	_ = out.WriteByte('\n')
+	out := bufio.NewWriter(w) // Flush returns the error
+	fmt.Fprintf(out, "%s\n\n", strings.Join(wrap.Lines(title, textWidth, "", ""), "\n"))
 	for _, step := range t.Story() {
 		mark := "  "
 		if step.Alarm {
 			mark = "  !! "
 		}
-		paragraph(fmt.Sprintf("%*s%s", timeWidth, Clock(step.At), mark), step.Text, strings.Repeat(" ", timeWidth+2))
-	}
-	_ = out.WriteByte('\n')
-	for _, s := range t.Summary() {
-		paragraph("", s, "   ")
+		lines := wrap.Lines(step.Text, textWidth, fmt.Sprintf("%*s%s", timeWidth, Clock(step.At), mark), strings.Repeat(" ", timeWidth+2))
+		fmt.Fprintln(out, strings.Join(lines, "\n"))
 	}
 	return out.Flush()
 }

@@ -17,101 +17,85 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// never is the time of an event that did not happen.
-const never time.Duration = -1
-
-// Timeline is a run as recorded in its log. Slices are in the order of the log.
+// Timeline is a run as recorded in its log. Slices are in the order of the log, except for Steps.
 type Timeline struct {
 	// Processes and Servers are the names of the lanes: all those in the log.
+	Processes, Servers []string
 	// UsesResource: the log has operations at the resource.
-	Processes    []string
-	Servers      []string
 	UsesResource bool
 	// End is the time of the last event.
 	End time.Duration
+	// Steps are the run in sentences, in the order of time.
+	Steps []Step
 
-	Messages   []message
-	Events     []event // of processes and servers
-	Violations []event
-	Spans      []span
-	Beliefs    []belief
-	Tenures    []tenure
-	Accesses   []access
+	Beliefs    []*belief
+	tenures    []*tenure
+	accesses   []*record.Event // executed or refused by the resource
+	violations []*record.Event
+	stops      []*stop
+	faults     []faultText
+	asks       []*record.Event
+	token      func(fencing.Token) string // see tokens
 }
 
-// event is an event of the log.
-type event struct {
-	*record.Event
-	lane string
-	line int // of the log, for the order within one moment
+// Step is an event in the description of a run.
+type Step struct {
+	At time.Duration `json:"at"`
+	// Text is a sentence. Alarm: it is a violation. Fault: it is a fault.
+	Text  string `json:"text"`
+	Alarm bool   `json:"alarm"`
+	Fault bool   `json:"fault"`
+
+	lane string   // the process or the server that does it, if it does anything
+	who  string   // the subject, with which the text begins
+	on   []string // the servers with which the text ends
 }
 
-// message is a request of a process and its result. Times of events that did not happen or are not
-// in the log are never.
-type message struct {
-	Process, Place, Op string
-	Sent               time.Duration
-	Received           time.Duration // the reply was received
-	GaveUp             time.Duration // the process no longer waits
-	Outcome            string        // "granted", "refused", "failed", ...; "" if unknown
-}
-
-// span is a fault with a duration.
-type span struct {
-	*fault.Fault
-	Lane string
-	From time.Duration
-	// Until is its end, or the Timeline's End if it did not end within the run.
-	Until time.Duration
-	// Place is the other end of a fault of links, or the server's replica.
-	Place string
-	line  int
-}
-
-// belief is a period in which a process believed that it held a lock: it had acquired the
-// lock, had not released it, and validity remained by its own clocks.
+// belief is a period in which a process believed that it held a lock: it had acquired the lock, had
+// not released it, and validity remained by its own clocks.
 type belief struct {
-	event // its beginning
-	Until time.Duration
-	// End is how it ended: "released", "ran out", "crashed", or "" if the
-	// log ends before.
-	End string
+	Process, Key string
+	who          string // the goroutine, see record.Who
+	token        fencing.Token
+	lease        int
+	From, Until  time.Duration
+	ended        bool
 }
 
 // tenure is a period in which a server had the key with a value of one process.
 type tenure struct {
-	Server, Key, Process string
-	From, Until          time.Duration
-	// End is why it ended: "expired", "deleted", "overwritten", "restart" or "lost" (without a
-	// command); "" if it does not end in the log.
-	End string
-	// Taker is the process that deleted it, if that was not its owner.
-	Taker string
-	line  int
+	server, key, process string
+	from, until          time.Duration
 }
 
-// access is an operation that the resource executed or refused.
-type access struct {
-	event
-	Sent time.Duration // never if the log doesn't say
+// stop is a period in which a process or a server stood still, with the word for it.
+type stop struct {
+	lane, word  string
+	from, until time.Duration
 }
 
-func (a access) refused() bool { return a.Words == "refused" } // by the guard
+// faultText is a fault as its caption has it: who, what, and the other ends of links. Without what a drawing
+// shows it in another way, or not at all.
+type faultText struct {
+	at    time.Duration
+	who   []string
+	what  string
+	links []string
+}
 
 // period is a period of time.
 type period struct{ from, until time.Duration }
 
 // gaps returns the periods of a belief in which fewer than a quorum of the servers had its holder's
 // key, whatever the processes assume.
-func (t *Timeline) gaps(b belief) (list []period) {
-	edges := []time.Duration{b.At, b.Until}
-	for _, n := range t.Tenures {
-		for _, at := range []time.Duration{n.From, n.Until} {
-			if at > b.At && at < b.Until {
+func (t *Timeline) gaps(b *belief) (list []period) {
+	edges := []time.Duration{b.From, b.Until}
+	for _, n := range t.tenures {
+		for _, at := range []time.Duration{n.from, n.until} {
+			if at > b.From && at < b.Until {
 				edges = append(edges, at)
 			}
 		}
@@ -120,9 +104,9 @@ func (t *Timeline) gaps(b belief) (list []period) {
 	edges = slices.Compact(edges)
 	for i := 1; i < len(edges); i++ {
 		from, until, have := edges[i-1], edges[i], map[string]bool{}
-		for _, n := range t.Tenures {
-			if n.Process == b.Process && n.Key == b.Key && n.From <= from && n.Until >= until {
-				have[n.Server] = true
+		for _, n := range t.tenures {
+			if n.process == b.Process && n.key == b.Key && n.from <= from && n.until >= until {
+				have[n.server] = true
 			}
 		}
 		switch last := len(list) - 1; {
@@ -139,7 +123,7 @@ func (t *Timeline) gaps(b belief) (list []period) {
 // overlap is a period in which two processes, or two goroutines of one, both believed that
 // they held the same lock.
 type overlap struct {
-	first, second belief
+	first, second *belief
 	period
 }
 
@@ -147,8 +131,8 @@ type overlap struct {
 func (t *Timeline) overlaps() (all []overlap) {
 	for i, a := range t.Beliefs {
 		for _, b := range t.Beliefs[i+1:] {
-			both := period{max(a.At, b.At), min(a.Until, b.Until)}
-			if a.Key == b.Key && a.who() != b.who() && both.from < both.until {
+			both := period{max(a.From, b.From), min(a.Until, b.Until)}
+			if a.Key == b.Key && a.who != b.who && both.from < both.until {
 				all = append(all, overlap{a, b, both})
 			}
 		}
@@ -158,13 +142,10 @@ func (t *Timeline) overlaps() (all []overlap) {
 
 // tokens gives each token its shortest unique name, because tokens seeded from a clock have
 // sixteen digits of which only the last few differ. Token 0 has none.
-func (t *Timeline) tokens() func(fencing.Token) string {
+func tokens(log record.Log) func(fencing.Token) string {
 	seen := map[fencing.Token]bool{}
-	for _, m := range t.Events {
-		seen[m.Token] = true
-	}
-	for _, a := range t.Accesses {
-		seen[a.Token] = true
+	for e := range log.All() {
+		seen[e.Token] = true
 	}
 	delete(seen, 0)
 	digits := 3
@@ -202,32 +183,8 @@ func (t *Timeline) Held() time.Duration {
 		return begin + soon
 	}
 	first := t.Beliefs[0]
-	return (first.At + min(soon, (first.Until-first.At)/2)).Round(100 * time.Microsecond)
+	return (first.From + min(soon, (first.Until-first.From)/2)).Round(100 * time.Microsecond)
 }
-
-// watching reports whether a message only monitors a server and concerns no lock.
-func (m message) watching() bool {
-	return slices.Contains([]string{"probe", "tick", "time", "ping"}, m.Op)
-}
-
-// acquiring reports whether the message asks for a key.
-func (m message) acquiring() bool {
-	return slices.Contains([]string{"acquire", "set", "setnx", "setex", "psetex", "cas"}, m.Op)
-}
-
-// setting reports whether the message, if it succeeded, set a key to its sender's value. Scripts and
-// transactions are assumed to.
-func (m message) setting() bool {
-	return m.acquiring() || slices.Contains([]string{"restore", "extend", "eval", "multi", "hset", "hsetnx", "hincrby"}, m.Op)
-}
-
-// deleting reports whether the message, if it succeeded, deleted a key.
-func (m message) deleting() bool {
-	return slices.Contains([]string{"release", "del", "getdel", "cad", "delex", "comparedel"}, m.Op)
-}
-
-// ok reports whether a command succeeded.
-func (m message) ok() bool { return m.Outcome == "granted" || m.Outcome == "ok" }
 
 // list joins names: "A", "A and B", "A, B and C".
 func list(names []string) string {
@@ -237,5 +194,15 @@ func list(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// who names the goroutine, see record.Who.
-func (e event) who() string { return record.Who(e.lane, e.Goroutine) }
+// who names the goroutine of an event of a process, see record.Who.
+func who(e *record.Event) string { return record.Who(e.Process, e.Goroutine) }
+
+// union is the names with others that aren't among them.
+func union(names, others []string) []string {
+	for _, name := range others {
+		if !slices.Contains(names, name) {
+			names = append(slices.Clone(names), name)
+		}
+	}
+	return names
+}

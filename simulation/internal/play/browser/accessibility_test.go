@@ -51,7 +51,6 @@ func TestAccessibility(t *testing.T) {
 	c, base := opened(t)
 	c.open(base, 1400, false)
 	c.eval(source + "; 0")
-	const compared = `!document.querySelector("main").classList.contains("stale") && document.querySelectorAll("#side li svg").length >= 3`
 	check := func(what string) {
 		t.Helper()
 		for _, width := range []int{1400, 390} {
@@ -65,9 +64,6 @@ func TestAccessibility(t *testing.T) {
 	c.eval(`location.hash = "chapter=4-a-servers-clock-jumps&base=S4&design=redlock&seed=1"`)
 	c.until(`document.querySelector("#chapter-title").textContent && ` + compared)
 	check("a chapter")
-	c.eval(`document.querySelector("#all").click()`)
-	c.until(`document.querySelectorAll("#side li").length > 5 && ` + compared)
-	check("all locks")
 	c.eval(`location.hash = "tour=3"`)
 	c.until(`!document.querySelector("#slide").hidden && ` + compared)
 	check("the tour")
@@ -76,7 +72,7 @@ func TestAccessibility(t *testing.T) {
 	c.until(`document.querySelectorAll("#faults li").length === 4 && ` + compared)
 	check("faults of four kinds")
 	c.eval(`location.hash = "base=S99"`)
-	c.until(`!document.querySelector("#error").hidden`)
+	c.until(`document.querySelector("#error").textContent`)
 	check("an error")
 
 	// Axe notices what is wrong.

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -20,9 +19,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/drawing"
-	"github.com/redquorum/redlock/simulation/internal/play"
 )
 
 //go:embed files
@@ -31,13 +28,8 @@ var embedded embed.FS
 // ErrNoToolchain: the engine can't be built, because there is no Go toolchain.
 var ErrNoToolchain = errors.New("the page's engine is built with the go command, which isn't in the PATH; install Go from https://go.dev/dl")
 
-const library = "github.com/redquorum/redlock"
-
 // engine is the program that runs in the worker.
 const engine = library + "/simulation/internal/play/engine"
-
-// policy is the page's Content-Security-Policy, as index.html has it: everything comes from the page's own host.
-const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
 
 // Build writes the page's files into a folder, which is created if it is missing, and builds the engine. They work in every folder of every
 // host. Before it builds, it says so on progress. It needs the go command; without it the error Is ErrNoToolchain. The engine is built in a
@@ -61,10 +53,7 @@ func Build(ctx context.Context, folder string, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if files["chapters.json"], err = chapters(source); err != nil {
-		return err
-	}
-	if files["prepared.json.gz"], err = prepared(); err != nil {
+	if files["contents.json"], err = contents(source); err != nil {
 		return err
 	}
 	if err := write(folder, files); err != nil {
@@ -84,31 +73,20 @@ func Build(ctx context.Context, folder string, progress io.Writer) error {
 	if _, err := output(build); err != nil {
 		return fmt.Errorf("the page's engine can't be built: %w", err)
 	}
-	program, err := os.ReadFile(built)
-	if err != nil {
-		return err
-	}
-	if program, err = compressed(program); err != nil {
-		return err
-	}
-	return os.WriteFile(built+".gz", program, 0o644)
+	return compress(built, built+".gz")
 }
 
 // write writes the page's own files and others into a folder.
 func write(folder string, others map[string][]byte) error {
-	own, err := fs.Sub(embedded, "files")
-	if err != nil {
-		return err
-	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	entries, err := fs.ReadDir(own, ".")
+	entries, err := embedded.ReadDir("files")
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if others[e.Name()], err = fs.ReadFile(own, e.Name()); err != nil {
+		if others[e.Name()], err = embedded.ReadFile("files/" + e.Name()); err != nil {
 			return err
 		}
 	}
@@ -142,42 +120,18 @@ func sources(ctx context.Context, goCommand string) (source, in string, err erro
 	return module.Dir, module.Dir, nil
 }
 
-// compressed is data in the form of gzip, which browsers decompress.
-func compressed(data []byte) ([]byte, error) {
+// compress writes a file in the form of gzip, which the page decompresses. Few servers compress such large files on
+// their own.
+func compress(from, to string) (err error) {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
 	var out bytes.Buffer
-	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(data); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
-}
-
-// first are the requests that the page makes when it is opened without a choice in its address.
-var first = []string{
-	`{"do":"list"}`,
-	`{"do":"run","base":"S1","design":"default","seed":"0","schedule":null}`,
-}
-
-// prepared is the answers to the first requests by the requests' texts.
-func prepared() ([]byte, error) {
-	answers := map[string]json.RawMessage{}
-	if len(designs.Registered()) > 0 {
-		return compressed([]byte("{}")) // the engine doesn't have them, so that its answers are others
-	}
-	for _, request := range first {
-		answers[request] = play.Answer([]byte(request))
-	}
-	text, err := json.Marshal(answers)
-	if err != nil {
-		return nil, err
-	}
-	return compressed(text)
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // a level that exists
+	_, _ = w.Write(data)                                    // a Buffer takes everything
+	_ = w.Close()
+	return os.WriteFile(to, out.Bytes(), 0o644)
 }
 
 // output runs a command. Its error has what the command has written.
@@ -195,21 +149,10 @@ func Handler(folder string) http.Handler {
 	files := http.FileServer(http.Dir(folder))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
-		header.Set("Content-Security-Policy", policy+"; frame-ancestors 'none'")
+		header.Set("Content-Security-Policy", "frame-ancestors 'none'") // the rest is in index.html
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("Cache-Control", "no-store") // the next start may build another engine
-		if kind, known := types[path.Ext(r.URL.Path)]; known {
-			header.Set("Content-Type", kind)
-		}
 		files.ServeHTTP(w, r)
 	})
-}
-
-// types are the content types by extension. Those of the system may be others.
-var types = map[string]string{
-	".css": "text/css; charset=utf-8",
-	".js":  "text/javascript; charset=utf-8",
-	".svg": "image/svg+xml",
-	".gz":  "application/gzip", // not an encoding: the page decompresses it
 }

@@ -1,19 +1,19 @@
 package browser
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"html"
-	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// debate is the page of the documentation whose arguments are the chapters, in the module's folder.
+const library = "github.com/redquorum/redlock"
+
+// debate is the page of the documentation whose arguments are the chapters, below the module's folder.
 const debate = "docs/debate.md"
 
 // Chapter is an argument of the debate, as docs/debate.md has it.
@@ -21,9 +21,8 @@ type Chapter struct {
 	ID    string `json:"id"` // the heading's anchor
 	Title string `json:"title"`
 	Right string `json:"right"` // who is right
-	// Claims is what both sides say, and Verdict what this library's authors say, as HTML.
-	Claims  string `json:"claims"`
-	Verdict string `json:"verdict"`
+	// HTML is what both sides say, and the verdict.
+	HTML string `json:"html"`
 	// Runs are those that the section plays, the first one first.
 	Runs []ChapterRun `json:"runs"`
 }
@@ -43,12 +42,11 @@ var ErrDebate = errors.New("browser: " + debate + " can't be read")
 
 var (
 	contentsRow = regexp.MustCompile(`(?m)^\| \[([^\]]+)\]\(#([^)]+)\) \| (.+) \|$`)
-	heading     = regexp.MustCompile(`(?m)^## (.+)\n`)
 	notAnchor   = regexp.MustCompile(`[^a-z0-9 -]`)
 	chapterRun  = regexp.MustCompile(`redlocksim run (\S+) -design (\S+)(?: -seed (\d+))?`)
 	docs        = "https://" + library + "/blob/main/docs/"
 	notProse    = regexp.MustCompile("(?m)^(?:```|\\||<|!\\[|#+ )")
-	inline      = regexp.MustCompile("\\*\\*(.+?)\\*\\*|\\*(.+?)\\*|`([^`]+)`|\\[([^\\]]+)\\]\\(([^)]+)\\)|\\b([SX][0-9]+[a-z]?)\\b|\\bargument ([0-9])\\b")
+	inline      = regexp.MustCompile("\\*\\*(.+?)\\*\\*|\\*(.+?)\\*|`([^`]+)`|\\[([^\\]]+)\\]\\(([^)]+)\\)|\\b([SX][0-9]+[a-z]?)\\b")
 )
 
 // Chapters reads the arguments from the text of docs/debate.md: those of its table of contents, in
@@ -57,25 +55,23 @@ var (
 // error Is ErrDebate if an argument lacks one of these.
 func Chapters(text string) ([]Chapter, error) {
 	sections := map[string]string{}
-	at := heading.FindAllStringSubmatchIndex(text, -1)
-	for i, m := range at {
-		end := len(text)
-		if i+1 < len(at) {
-			end = at[i+1][0]
-		}
-		sections[anchor(text[m[2]:m[3]])] = text[m[1]:end]
+	for _, section := range strings.Split(text, "\n## ")[1:] {
+		title, body, _ := strings.Cut(section, "\n")
+		sections[anchor(title)] = body
 	}
 	var all []Chapter
-	ids := []string{}
-	for _, row := range contentsRow.FindAllStringSubmatch(text, -1) {
+	var ids []string
+	rows := contentsRow.FindAllStringSubmatch(text, -1)
+	for _, row := range rows {
 		ids = append(ids, row[2])
 	}
-	for _, row := range contentsRow.FindAllStringSubmatch(text, -1) {
-		c := Chapter{ID: row[2], Title: row[1], Right: row[3]}
-		c.read(sections[c.ID], ids)
-		if c.Claims == "" || c.Verdict == "" || len(c.Runs) == 0 {
-			return nil, fmt.Errorf("%w: section #%s has claims of %d letters, a verdict of %d and %d runs, want some of each", ErrDebate, c.ID, len(c.Claims), len(c.Verdict), len(c.Runs))
+	for _, row := range rows {
+		c := Chapter{ID: row[2], Title: row[1], Right: row[3], Runs: runs(sections[row[2]])}
+		claims, verdict := c.read(sections[c.ID], ids)
+		if claims == "" || verdict == "" || len(c.Runs) == 0 {
+			return nil, fmt.Errorf("%w: section #%s has claims of %d letters, a verdict of %d and %d runs, want some of each", ErrDebate, c.ID, len(claims), len(verdict), len(c.Runs))
 		}
+		c.HTML = "<h3>What they say</h3>" + claims + "<h3>What the runs say</h3>" + verdict
 		all = append(all, c)
 	}
 	if len(all) == 0 {
@@ -84,55 +80,44 @@ func Chapters(text string) ([]Chapter, error) {
 	return all, nil
 }
 
-// chapters returns the chapters of the module in this folder, as JSON.
-func chapters(source string) ([]byte, error) {
-	text, err := os.ReadFile(filepath.Join(source, filepath.FromSlash(debate)))
-	if err != nil {
-		return nil, err
-	}
-	all, err := Chapters(string(text))
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(all)
-}
-
 // anchor is a heading's anchor, as GitHub makes it.
 func anchor(title string) string {
 	return strings.ReplaceAll(notAnchor.ReplaceAllString(strings.ToLower(title), ""), " ", "-")
 }
 
-func (c *Chapter) read(section string, ids []string) {
+// runs returns the runs whose commands a section shows.
+func runs(section string) (list []ChapterRun) {
 	for _, m := range chapterRun.FindAllStringSubmatch(section, -1) {
-		run := ChapterRun{Base: m[1], Design: m[2], Seed: "0"}
-		if m[3] != "" {
-			run.Seed = m[3]
-		}
-		if !slices.ContainsFunc(c.Runs, func(r ChapterRun) bool { return r.Base == run.Base && r.Design == run.Design }) {
-			c.Runs = append(c.Runs, run)
+		run := ChapterRun{Base: m[1], Design: m[2], Seed: cmp.Or(m[3], "0")}
+		if !slices.ContainsFunc(list, func(r ChapterRun) bool { return r.Base == run.Base && r.Design == run.Design }) {
+			list = append(list, run)
 		}
 	}
-	inCode, inClaims, inVerdict := false, true, false
+	return list
+}
+
+// read returns a section's claims and its verdict as HTML.
+func (c *Chapter) read(section string, ids []string) (claims, verdict string) {
+	part, inCode := &claims, false
 	for _, paragraph := range strings.Split(section, "\n\n") {
-		fences := strings.Count(paragraph, "```")
 		prose := !inCode && !notProse.MatchString(paragraph)
-		inCode = inCode != (fences%2 == 1)
-		verdict := strings.HasPrefix(paragraph, "**Verdict")
+		inCode = inCode != (strings.Count(paragraph, "```")%2 == 1)
 		switch {
-		case inVerdict && !prose:
-			return
+		case prose && strings.HasPrefix(paragraph, "**Verdict"):
+			part = &verdict
+		case !prose && part == &verdict:
+			return claims, verdict
 		case !prose:
-			inClaims = false
-			if announced, ok := strings.CutSuffix(c.Claims, ":</p>"); ok {
-				c.Claims = announced + ": " + below + "</p>"
+			part = nil
+			if announced, ok := strings.CutSuffix(claims, ":</p>"); ok {
+				claims = announced + ": " + below + "</p>"
 			}
-		case verdict || inVerdict:
-			inVerdict = true
-			c.Verdict += c.htmlOf(paragraph, ids)
-		case inClaims:
-			c.Claims += c.htmlOf(paragraph, ids)
+		}
+		if part != nil {
+			*part += c.htmlOf(paragraph, ids)
 		}
 	}
+	return claims, verdict
 }
 
 // addressOf is the address to which a link leads: a scenario or a chapter of the page, of those with these
@@ -173,12 +158,6 @@ func (c *Chapter) htmlOf(text string, ids []string) string {
 			return "<code>" + m[3] + "</code>"
 		case m[6] != "":
 			m[4], m[5] = m[6], "reference/scenarios.md#"+m[6]
-		case m[7] != "":
-			at := slices.IndexFunc(ids, func(id string) bool { return strings.HasPrefix(id, m[7]+"-") })
-			if at < 0 {
-				return found
-			}
-			m[4], m[5] = found, "#"+ids[at]
 		}
 		return `<a href="` + c.addressOf(m[5], ids) + `" rel="noreferrer">` + m[4] + "</a>"
 	})

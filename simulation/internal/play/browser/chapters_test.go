@@ -41,20 +41,20 @@ func TestChapters(t *testing.T) {
 	link := regexp.MustCompile(`\[([^\]]+)\]\([^)]+\)`)
 	bare := strings.Join(strings.Fields(strings.NewReplacer("*", "", "`", "").Replace(link.ReplaceAllString(text, "$1"))), " ")
 	for _, c := range chapters {
-		assert.True(t, strings.HasPrefix(plain(c.Verdict)[0], "Verdict: "), c.ID)
-		assert.Contains(t, c.Verdict, "<em>What would change this verdict:</em>", c.ID)
-		for _, link := range regexp.MustCompile(`href="#chapter=([^"&]+)(?:&amp;base=(\w+))?"`).FindAllStringSubmatch(c.Claims+c.Verdict, -1) {
+		assert.Contains(t, c.HTML, "<h3>What the runs say</h3><p><strong>Verdict: ", c.ID)
+		assert.Contains(t, c.HTML, "<em>What would change this verdict:</em>", c.ID)
+		for _, link := range regexp.MustCompile(`href="#chapter=([^"&]+)(?:&amp;base=(\w+))?"`).FindAllStringSubmatch(c.HTML, -1) {
 			assert.True(t, slices.ContainsFunc(chapters, func(c browser.Chapter) bool { return c.ID == link[1] }), link[0])
 			if link[2] != "" {
 				_, err := scenarios.ByID(link[2])
 				require.NoError(t, err)
 			}
 		}
-		for _, file := range regexp.MustCompile(`blob/main/(docs/[^"#]+)`).FindAllStringSubmatch(c.Claims+c.Verdict, -1) {
+		for _, file := range regexp.MustCompile(`blob/main/(docs/[^"#]+)`).FindAllStringSubmatch(c.HTML, -1) {
 			assert.FileExists(t, "../../../../"+file[1])
 		}
-		assert.NotRegexp(t, `:</p>(?:$|<p>)`, c.Claims, "it announces nothing")
-		for _, paragraph := range append(plain(c.Claims), plain(c.Verdict)...) {
+		assert.NotContains(t, c.HTML, ":</p><h3>", "it announces nothing")
+		for _, paragraph := range plain(c.HTML) {
 			paragraph = strings.TrimSuffix(paragraph, " see “Play” below.")
 			assert.NotRegexp(t, "[*`\\[\\]]|^- ", paragraph)
 			assert.True(t, strings.Contains(bare, paragraph), "%s: the debate doesn't say %s", c.ID, paragraph)
@@ -64,18 +64,21 @@ func TestChapters(t *testing.T) {
 			require.NoError(t, err, c.ID)
 		}
 	}
-	assert.Equal(t, browser.Chapter{ID: "1-a-holder-is-paused", Title: "A holder is paused", Right: "both: it breaks every lock that expires", Claims: chapters[1].Claims, Verdict: chapters[1].Verdict,
+	assert.Equal(t, browser.Chapter{ID: "1-a-holder-is-paused", Title: "A holder is paused", Right: "both: it breaks every lock that expires", HTML: chapters[1].HTML,
 		Runs: []browser.ChapterRun{{Base: "S1", Design: "default", Seed: "1"}}}, chapters[1])
-	assert.True(t, strings.HasPrefix(chapters[1].Claims, `<p><em>Kleppmann, &#34;Protecting a resource with a lock&#34;:</em>`), chapters[1].Claims)
-	assert.Contains(t, chapters[1].Verdict, `</p><ul><li><em>ZooKeeper.</em>`)
-	assert.Contains(t, chapters[1].Verdict, `<a href="https://fpj.systems/`)
-	assert.Contains(t, chapters[0].Claims, "during a failure: see “Play” below.</p>")
-	assert.Contains(t, chapters[0].Claims+chapters[0].Verdict, `<a href="#chapter=1-a-holder-is-paused" rel="noreferrer">argument 1</a>`)
-	assert.Contains(t, chapters[2].Verdict, `(<a href="#chapter=2-redlock-has-no-fencing-tokens&amp;base=S22" rel="noreferrer">S22</a>)`)
-	assert.Contains(t, chapters[5].Claims, `docs/settings.md#choose-the-drift-allowance`)
+	for i, parts := range map[int][]string{
+		0: {"during a failure: see “Play” below.</p>"},
+		1: {`<h3>What they say</h3><p><em>Kleppmann, &#34;Protecting a resource with a lock&#34;:</em>`, `</p><ul><li><em>ZooKeeper.</em>`, `<a href="https://fpj.systems/`},
+		2: {`(<a href="#chapter=2-redlock-has-no-fencing-tokens&amp;base=S22" rel="noreferrer">S22</a>)`},
+		5: {`docs/settings.md#choose-the-drift-allowance`},
+	} {
+		for _, part := range parts {
+			assert.Contains(t, chapters[i].HTML, part)
+		}
+	}
 	assert.Equal(t, []browser.ChapterRun{{"S4", "redlock", "1"}, {"S4", "monitor", "1"}}, chapters[4].Runs)
-	assert.Len(t, plain(chapters[5].Claims), 3, "what follows the run isn't what they say")
-	assert.Equal(t, []browser.ChapterRun{{"S7", "redlock", "0"}, {"S7", "default", "0"}}, chapters[6].Runs)
+	claims, _, _ := strings.Cut(chapters[5].HTML, "<h3>What the runs")
+	assert.Len(t, plain(claims), 3, "what follows the run isn't what they say")
 }
 
 // A change of the page's form is an error, not an empty chapter.

@@ -19,6 +19,9 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
+// compared: the run and the other locks are shown.
+const compared = `!document.querySelector("main").classList.contains("stale") && document.querySelectorAll("#side li svg").length === 4`
+
 // opened starts a browser and a server with the page, and returns the page's address.
 func opened(t *testing.T) (c *chromium, base string) {
 	t.Helper()
@@ -61,8 +64,7 @@ func (c *chromium) state() play.Setup {
 	return setup
 }
 
-// A chapter is reached by a link, has the debate's text, and its runs play as native code does. With the
-// guard on the same faults are played.
+// A chapter is reached by a link, has the debate's text, and its runs play as native code does.
 func TestChapter(t *testing.T) {
 	t.Parallel() // it waits for the compiler
 	c, base := opened(t)
@@ -77,7 +79,7 @@ func TestChapter(t *testing.T) {
 	assert.Equal(t, `"chapter-title"`, c.eval(`document.activeElement.id`), "a screen reader goes on there")
 	assert.Equal(t, "1", c.eval(`document.querySelectorAll("#chapters [aria-current]").length`))
 	text := c.text(`document.querySelector("#chapter-text").textContent`)
-	for _, paragraph := range append(plain(chapter.Claims), plain(chapter.Verdict)...) {
+	for _, paragraph := range plain(chapter.HTML) {
 		assert.Contains(t, text, paragraph)
 	}
 	for n, r := range chapter.Runs {
@@ -95,9 +97,6 @@ func TestChapter(t *testing.T) {
 	c.eval(`location.hash = "chapter=` + chapter.ID + `"`)
 	c.until(`document.querySelector("#chapter-title").textContent === ` + strconv.Quote(chapter.Title))
 	assert.Equal(t, "redlock", c.state().Design, "a chapter plays its first run")
-	c.eval(`[...document.querySelectorAll("#chapter-text .tools a")].find((a) => a.textContent.includes("guard on")).click()`)
-	assert.Equal(t, "token-admit", c.state().Design)
-	c.shows(played(t, c.state()))
 	assert.Equal(t, "true", c.eval(`performance.getEntriesByType("resource").every((r) => r.name.startsWith(location.origin + "/") || r.name.startsWith("blob:"))`), "nothing is from elsewhere")
 	assert.Empty(t, c.problems)
 }
@@ -129,7 +128,7 @@ func TestTour(t *testing.T) {
 	c.until(`document.querySelector("#verdict").className === "bad"`)
 	assert.Contains(t, played(t, c.state()).Result.Kinds(), record.TwoHolders)
 	c.shows(played(t, c.state()))
-	assert.Contains(t, c.text(`document.querySelector("#legend").textContent`), `"two holders": c1 acted after c2 had got the lock.`)
+	assert.Contains(t, c.text(`document.querySelector("#legend").textContent`), `"two holders": c1 (token …207) sent a `)
 	assert.Equal(t, "null", c.eval(`document.querySelector("#faults em")`))
 	c.set("[name=nth-0]", "9")
 	c.until(`document.querySelector("#faults em")?.textContent.startsWith("This fault had no effect")`)
@@ -190,39 +189,12 @@ func TestFaults(t *testing.T) {
 	assert.Empty(t, c.problems)
 }
 
-// The challenge finds faults that break the lock and makes them fewer, and can be cancelled.
-func TestChallenge(t *testing.T) {
-	t.Parallel() // it waits for the compiler
-	c, base := opened(t)
-	c.open(base+"#base=slow&design=redlock&seed=0&schedule=[]", 1400, false)
-	c.shows(played(t, c.state()))
-	c.eval(`(() => { const b = document.querySelector("#challenge-go"); b.focus(); b.click() })()`)
-	c.until(`document.querySelector("#challenge-found").textContent.includes("That run is shown above")`)
-	c.until(`document.activeElement.id === "challenge-go"`)
-	found := c.state()
-	run := played(t, found)
-	assert.NotEmpty(t, run.Result.Kinds())
-	c.shows(run)
-	assert.Regexp(t, `^\d+ runs\.$`, c.text(`document.querySelector("#challenge-count").textContent`))
-
-	// Messages that are only lost don't break it.
-	c.eval(`(() => { document.querySelector("#challenge-kind").value = "lose"; document.querySelector("#challenge-go").click() })()`)
-	c.until(`/^\d\d+ runs/.test(document.querySelector("#challenge-count").textContent)`)
-	c.eval(`document.querySelector("#challenge-stop").click()`)
-	c.until(`document.querySelector("#challenge-found").textContent === "Cancelled."`)
-	assert.Equal(t, found.Seed, c.state().Seed, "the run has stayed")
-
-	assert.Empty(t, c.problems)
-}
-
 // The expected result stands beside the verdict, and doesn't contradict it.
 func TestExpected(t *testing.T) {
 	t.Parallel() // it waits for the compiler
 	c, base := opened(t)
 	for state, says := range map[string]string{
-		"base=pause&design=default":          "Nothing went wrong. Other runs do break this lock, because a holder that is stopped",
-		"base=pause&design=token-admit":      "Nothing went wrong. No run should break this lock, because the resource sees",
-		"base=evict&design=default":          "Nothing went wrong. Few runs break this lock, because evicted keys",
+		"base=pause&design=default":          "Nothing went wrong. Expected of many runs: some runs break this lock, because a holder that is stopped",
 		"base=S1&design=default":             "Violated: lost update, stale write, two holders. As expected.",
 		"base=S6c&design=default":            "Nothing went wrong; nobody got the lock. As expected.",
 		"base=S1&design=default&schedule=[]": "Nothing went wrong. Your own faults: no expected result.",
@@ -230,11 +202,6 @@ func TestExpected(t *testing.T) {
 		c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)
 		c.open(base+"#"+state, 1280, false)
 		assert.Contains(t, c.text(`document.querySelector("#verdict").textContent + ". " + document.querySelector("#expected").textContent`), says, state)
-	}
-	for design, hidden := range map[string]string{"replica-async": "true", "redlock": "false"} {
-		c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)
-		c.open(base+"#base=S8&design="+design, 1280, false)
-		assert.Equal(t, hidden, c.eval(`document.querySelector("#story").hidden`), "its steps are about five servers, and %s", design)
 	}
 	assert.Empty(t, c.problems)
 }

@@ -21,7 +21,6 @@ func TestPictures(t *testing.T) {
 		t.Skip("REDLOCK_PICTURES isn't set")
 	}
 	c, base := opened(t)
-	const compared = `!document.querySelector("main").classList.contains("stale") && document.querySelectorAll("#side li svg").length === 4`
 	// save saves the part of the page from one element's top to another one's bottom.
 	save := func(name string, width int, dark bool, first, last string) {
 		t.Helper()

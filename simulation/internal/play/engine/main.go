@@ -2,12 +2,11 @@
 
 // Engine is package play for a page: it runs in a worker of the browser, or in Node, and sets the
 // global function redlock, which takes a request's text and returns the answer's, see play.Answer.
-// Both are JSON. The function returns when the run has ended. It does not throw; if a run kills
-// the program, the promise of Go.run ends.
+// Both are JSON. The function returns when the run has ended. If a run kills the program, the
+// promise of Go.run ends.
 package main
 
 import (
-	"encoding/json"
 	"syscall/js"
 
 	"github.com/redquorum/redlock/simulation/internal/play"
@@ -15,10 +14,6 @@ import (
 
 func main() {
 	js.Global().Set("redlock", js.FuncOf(func(_ js.Value, args []js.Value) any {
-		if len(args) != 1 || args[0].Type() != js.TypeString {
-			wrong, _ := json.Marshal(map[string]string{"error": play.ErrRequest.Error() + ": want one text"}) // it is plain data
-			return string(wrong)
-		}
 		return string(play.Answer([]byte(args[0].String())))
 	}))
 	select {} // the worker ends it

@@ -1,21 +1,34 @@
-// The worker in which the engine runs. The first message to it may contain the compiled engine. The
-// first message from it says that it runs, and contains the compiled engine for the next worker. Then it
-// answers one request after the other. A message is the text of a request, and its reply the text of
-// the answer.
+// The worker in which the engine runs. A message is the text of a request, and its reply the text of the
+// answer. If the engine can't be loaded, or a run has ended it, the answer says ended.
 import "./wasm_exec.js";
-import { load } from "./load.js";
 
-async function start(compiled) {
+// start loads the engine, which is compressed with gzip. Compiling begins with the first bytes.
+async function start() {
+  const response = await fetch("engine.wasm.gz");
+  if (!response.ok) throw new Error(`engine.wasm.gz: ${response.status}`);
+  const [start, whole] = response.body.tee();
+  const reader = start.getReader();
+  const { value } = await reader.read();
+  reader.cancel();
+  // If the server has named the encoding, the browser has decompressed the file.
+  const content = value?.[0] === 0x1f ? whole.pipeThrough(new DecompressionStream("gzip")) : whole;
   const go = new Go();
-  // Compiling begins with the first bytes.
-  const module = compiled ?? (await WebAssembly.compileStreaming(load("engine.wasm.gz")));
-  go.run(await WebAssembly.instantiate(module, go.importObject)); // it ends only with a fatal error; then a call has no answer
-  self.onmessage = (message) => {
-    const answer = self.redlock(message.data);
-    if (typeof answer !== "string") throw new Error("a fatal error; the browser's console has it");
-    self.postMessage({ answer });
-  };
-  self.postMessage({ ready: module });
+  const program = new Response(content, { headers: { "Content-Type": "application/wasm" } });
+  const { instance } = await WebAssembly.instantiateStreaming(program, go.importObject);
+  go.run(instance); // it ends only with a fatal error; then a call has no answer
 }
 
-self.onmessage = (message) => start(message.data).catch((error) => self.postMessage({ failed: String(error) }));
+const started = start();
+started.catch(() => {}); // each request says it
+
+self.onmessage = async ({ data }) => {
+  let answer;
+  let reason = "a fatal error; the browser's console has it";
+  try {
+    await started;
+    answer = self.redlock(data);
+  } catch (error) {
+    reason = error;
+  }
+  self.postMessage(answer ?? JSON.stringify({ error: `The engine can’t play this: ${reason}`, ended: true }));
+};

@@ -16,8 +16,6 @@ WebAssembly.instantiate(engine, go.importObject).then(({ instance }) => {
   for (const request of fs.readFileSync(0, "utf8").split("\n").filter(Boolean)) {
     fs.writeSync(1, globalThis.redlock(request) + "\n");
   }
-  fs.writeSync(1, globalThis.redlock() + "\n"); // no request
-  fs.writeSync(1, globalThis.redlock(7) + "\n");
   process.exit(0);
 }, (error) => {
   console.error(error);

@@ -1,44 +1,3 @@
-// The chapters, which have the text of docs/debate.md, and the tour. Both only show text and links to
-// addresses of the page.
-import { element } from "./words.js";
-
-// addressOf is the page's address for a state.
-export function addressOf(state) {
-  const words = new URLSearchParams();
-  for (const [name, value] of Object.entries(state)) {
-    if (value !== null && value !== undefined && value !== "") words.set(name, name === "schedule" ? JSON.stringify(value) : value);
-  }
-  return `#${words}`;
-}
-
-const stateOf = (chapter, run) => ({ chapter: chapter.id, base: run.base, design: run.design, seed: run.seed });
-
-// contents are the links to all chapters.
-export function contents(chapters, current) {
-  return chapters.map((c) => element("li", {},
-    element("a", { href: addressOf(stateOf(c, c.runs[0])), "aria-current": c.id === current ? "true" : null }, c.title)));
-}
-
-// chapterNodes shows a chapter: the argument, the verdict, its runs, and an invitation. guarded says
-// whether a scenario can be played with a resource that checks tokens.
-export function chapterNodes(chapter, guarded) {
-  const link = (run, text) => element("a", { class: "button", href: addressOf(stateOf(chapter, run)) }, text);
-  const runs = chapter.runs.map((run) => link(run, `${run.base} with ${run.design}`));
-  const guard = chapter.runs.find((run) => guarded(run.base));
-  const challenge = guard && link({ ...guard, design: "token-admit" }, "Can you break it with the token guard on?");
-  // side is the HTML that the page's own file has.
-  const side = (id, title, html) => {
-    const section = element("section", { "aria-labelledby": id }, element("h3", { id }, title));
-    section.insertAdjacentHTML("beforeend", html);
-    return section;
-  };
-  return [
-    element("p", {}, element("strong", {}, "Who is right: "), `${chapter.right}.`),
-    element("div", { class: "sides" }, side("claims-title", "What they say", chapter.claims), side("verdict-text-title", "What the runs say", chapter.verdict)),
-    element("p", { class: "tools" }, element("span", {}, "Play:"), ...runs, ...(challenge ? [element("span", {}, "Now you:"), challenge] : [])),
-  ];
-}
-
 const pause = (ns) => [{ kind: "pause", process: "c1", op: "write", nth: 1, for_ns: ns }];
 
 // tour is for a first reader: each step is a state of the page, and what to see there. It takes about
@@ -64,5 +23,5 @@ export const tour = [
   { title: "A server that has just started", state: { base: "S7", design: "default" },
     text: "The same crash, with this library. It ignores the votes of a server that has just started, until every lease that the server may have forgotten has expired." },
   { title: "Now you: break it", free: true, state: { base: "S1", design: "default", schedule: [] },
-    text: "No faults, and a resource that checks nothing. Add a fault, change it, and try to break the lock. Or let the page search, in “Challenge” below. Then choose token-admit, whose resource checks tokens. There is a fault against which a token doesn’t help, and another lock that survives it. The chapters above have the rest of the debate." },
+    text: "No faults, and a resource that checks nothing. Add a fault, change it, and try to break the lock. Then choose token-admit, whose resource checks tokens. There is a fault against which a token doesn’t help, and another lock that survives it. The chapters above have the rest of the debate." },
 ];

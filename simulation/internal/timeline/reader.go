@@ -1,0 +1,521 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
+)
+
+// forever is later than every time in a log. Adding to it does not overflow.
+const forever = time.Duration(math.MaxInt64 / 2)
+
+// late is the minimum delay of an operation, and of a refusal, that is mentioned.
+const late = 100 * time.Millisecond
+
+// Of returns the timeline of a run.
+func Of(log record.Log) *Timeline {
+	r := &reader{
+		Timeline: &Timeline{token: tokens(log)},
+		requests: map[request]*message{}, votes: map[request]*message{}, asked: map[string]int{},
+		leases: map[int]*belief{}, keys: map[place]*tenure{}, last: map[place]string{}, down: map[string]*stop{},
+	}
+	for e := range log.All() {
+		if e.Kind != record.Counted && e.Kind != record.Believed {
+			r.End = max(r.End, e.At)
+		}
+		r.take(e)
+	}
+	r.finish()
+	return r.Timeline
+}
+
+// reader builds a Timeline.
+type reader struct {
+	*Timeline
+
+	requests map[request]*message
+	votes    map[request]*message // the last request of a process for a key, by server
+	asked    map[string]int       // the step in which a goroutine asks for a lock
+	leases   map[int]*belief      // the latest belief in each
+	keys     map[place]*tenure    // the current ones
+	last     map[place]string     // the last process that had a key
+	down     map[string]*stop     // what a server's Back ends
+}
+
+// request is a request of a process to a server or the resource.
+type request struct {
+	process, place string
+	n              uint64
+}
+
+// message is a request and its answer, as far as they are known.
+type message struct {
+	op       string
+	sent     time.Duration
+	outcome  string // of the server: "granted", "refused", "failed", ...
+	received bool   // the process has the reply
+}
+
+type place struct {
+	server, key string
+}
+
+// The commands, by what they do.
+var (
+	watching  = []string{"probe", "tick", "time", "ping"} // they concern no lock
+	acquiring = []string{"acquire", "set", "setnx", "setex", "psetex", "cas"}
+	// setting are the others that set a key to their sender's value. Scripts and transactions are assumed to.
+	setting  = []string{"restore", "extend", "eval", "multi", "hset", "hsetnx", "hincrby"}
+	deleting = []string{"release", "del", "getdel", "cad", "delex", "comparedel"}
+)
+
+func requestOf(e *record.Event) request { return request{e.Process, e.Place, e.N} }
+
+// lane adds a name to the lanes of processes or servers.
+func lane(lanes *[]string, name string) {
+	if !slices.Contains(*lanes, name) {
+		*lanes = append(*lanes, name)
+	}
+}
+
+// laneOf is the process or the server that an event is about, which has a lane from now on.
+func (r *reader) laneOf(e *record.Event) string {
+	if e.Kind.Where() == record.OfServer && e.Place != "" {
+		lane(&r.Servers, e.Place)
+		return e.Place
+	}
+	lane(&r.Processes, e.Process)
+	return e.Process
+}
+
+func (r *reader) take(e *record.Event) {
+	switch e.Kind {
+	case record.Found:
+		r.violations = append(r.violations, e)
+		r.step(Step{At: e.At, Text: r.violated(e), Alarm: true})
+	case record.Believed:
+		r.renewed(e)
+	case record.Suffered:
+		r.suffers(e)
+	case record.Read, record.Write:
+		r.access(e)
+	case record.Voted, record.Answered:
+		r.answered(e)
+	case record.KeyChanged:
+		r.keyChanged(e)
+	case record.Sent:
+		r.sent(e)
+	case record.Received:
+		if m := r.requests[requestOf(e)]; m != nil {
+			m.received = true
+		}
+	case record.GaveUp, record.CutOff:
+		if m := r.requests[requestOf(e)]; m != nil && !slices.Contains(watching, m.op) {
+			r.step(Step{At: e.At, Text: fmt.Sprintf("stops waiting for an answer to its %s from", m.op), lane: e.Process, who: e.Process, on: []string{e.Place}})
+		}
+	default:
+		if e.Kind.Where() != record.OfMessage && e.Kind != record.Counted {
+			r.tell(e, r.laneOf(e))
+		}
+	}
+}
+
+// tell takes an event of a process or a server, and adds its step, if there are words for it.
+func (r *reader) tell(e *record.Event, lane string) {
+	who := record.Who(lane, e.Goroutine)
+	lease := named(e.Key, r.token(e.Token))
+	text, bad := "", false
+	switch e.Kind {
+	case record.Asked:
+		text = "asks for " + e.Key
+		r.asked[who] = len(r.Steps)
+		r.asks = append(r.asks, e)
+	case record.Acquired:
+		text = "GETS " + lease + ", valid for " + length(e.Validity) + r.voted(e, who)
+		delete(r.asked, who)
+		r.believes(belief{Process: e.Process, Key: e.Key, who: who, token: e.Token, lease: e.Lease}, e)
+	case record.Refused:
+		text = "is refused: " + reason(e.Words)
+		votes := r.voted(e, who)
+		if i, ok := r.asked[who]; ok && e.At-r.Steps[i].At <= late {
+			text, r.Steps[i].Text = "asks for "+e.Key+" and "+text, ""
+		}
+		text += votes
+		delete(r.asked, who)
+	case record.Looked:
+		r.renewed(e)
+		text = "checks its lease: nothing left"
+		if e.Validity > 0 {
+			text = "checks its lease: " + length(e.Validity) + " left"
+		}
+	case record.Extended:
+		r.renewed(e)
+		text = "extends " + lease + ": valid for " + length(e.Validity)
+	case record.Released, record.HandedOff:
+		text = "releases " + lease
+		if e.Kind == record.HandedOff {
+			text = "HANDS OFF " + lease
+		}
+		if b := r.leases[e.Lease]; b != nil {
+			r.end(b, e.At)
+		}
+	case record.Noted:
+		text = ": " + e.Words
+	case record.LetterSent:
+		text = ": sends " + e.Words + " a letter"
+	case record.LetterTaken:
+		text = ": takes a letter"
+	case record.Quarantined:
+		text = "quarantines " + e.Place
+		if e.Validity > 0 {
+			text += " for " + length(e.Validity)
+		}
+	case record.FellBack:
+		text, bad = "no longer waits for its replicas", true
+	case record.NotificationLost:
+		text, bad = "notifies "+e.Process+", and the notification is lost", true
+	case record.Notified:
+		text = "is notified by " + e.Place
+	case record.SubscriptionLost:
+		text, bad = "loses its subscription at "+e.Place, true
+	case record.Crashed:
+		text, bad = "CRASHES", true
+		r.faults = append(r.faults, faultText{e.At, []string{e.Process}, " crashes", nil})
+		r.crashes(e)
+	case record.Back:
+		text, bad = "is back", true
+		if s := r.down[e.Place]; s != nil {
+			s.until = e.At
+			delete(r.down, e.Place)
+		}
+	default:
+		return
+	}
+	r.step(Step{At: e.At, Text: text, Fault: bad, lane: lane, who: who})
+}
+
+// voted lists the servers' replies that the process has received by now, since it asked.
+func (r *reader) voted(e *record.Event, who string) string {
+	since := e.At
+	if i, ok := r.asked[who]; ok {
+		since = r.Steps[i].At
+	}
+	by := map[string][]string{}
+	for _, server := range slices.SortedFunc(slices.Values(r.Servers), byLength) {
+		switch m := r.votes[request{e.Process, server, 0}]; {
+		case m == nil || m.sent < since:
+		case !m.received:
+			by["no reply yet"] = append(by["no reply yet"], server)
+		case m.ok():
+			by["granted"] = append(by["granted"], server)
+		default:
+			by["refused"] = append(by["refused"], server)
+		}
+	}
+	var parts []string
+	for _, what := range []string{"granted", "refused", "no reply yet"} {
+		if len(by[what]) > 0 {
+			parts = append(parts, what+" "+strings.Join(by[what], " "))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, "; ") + ")"
+}
+
+// arrive adds the step of an operation at the resource, and of the request with which it was sent.
+func (r *reader) arrive(e *record.Event, m *message) {
+	op := e.Kind.String()
+	if e.Kind == record.Write {
+		op = "WRITE"
+	}
+	text := "'s " + op + " arrives"
+	if m != nil && e.At-m.sent > late {
+		text += ", sent " + length(e.At-m.sent) + " ago"
+	}
+	switch {
+	case e.Words == "repeated":
+		text += " again: answered, not executed again"
+	case refused(e):
+		text += ": REFUSED by the guard"
+		if e.Token != 0 {
+			text += ", token " + r.token(e.Token)
+		}
+	case e.Kind == record.Write:
+		text += fmt.Sprintf(": value %d, version %d", e.Value, e.Version)
+	default:
+		text += fmt.Sprintf(": reads %d, version %d", e.Value, e.Version)
+	}
+	r.step(Step{At: e.At, Text: text, lane: e.Process, who: record.Who(e.Process, e.Goroutine)})
+}
+
+// sent adds a message.
+func (r *reader) sent(e *record.Event) {
+	lane(&r.Processes, e.Process)
+	if e.Place == fault.Resource {
+		r.UsesResource = true
+	} else {
+		lane(&r.Servers, e.Place)
+	}
+	m := &message{op: e.Op, sent: e.At}
+	r.requests[requestOf(e)] = m
+	if slices.Contains(acquiring, m.op) {
+		r.votes[request{e.Process, e.Place, 0}] = m
+	}
+}
+
+// suffers adds a fault of a process, a server or a link.
+func (r *reader) suffers(e *record.Event) {
+	f, traits, name, other := e.Fault, e.Fault.Traits(), e.Process, e.Place
+	if name == "" || other == "" { // it isn't a link
+		name, other = r.laneOf(e), ""
+	}
+	subject := anyOf(name, "every process")
+	if f.Kind == fault.Lag && f.Replica != 0 {
+		subject = fmt.Sprintf("%s's replica %d", name, f.Replica)
+	}
+	text := wordsOf(f, other)
+	if text != "" {
+		r.step(Step{At: e.At, Text: text, Fault: true, lane: name, who: subject})
+	}
+	if f.For > 0 && traits.End != "" {
+		r.step(Step{At: e.At + min(f.For, forever), Text: traits.End, Fault: true, lane: name, who: subject})
+	}
+	caption := faultText{at: e.At, who: []string{subject}, what: " " + traits.Short}
+	switch {
+	case text == "": // a crash, whose event has the words
+		caption.what = ""
+	case !traits.Lasts():
+		caption.what = strings.Replace(sentence("", text), "'s clock", ": clock", 1)
+	case traits.Short == "" || traits.Stops && traits.Where == fault.OnProcess: // its lane shows it
+		caption.what = ""
+	case traits.OnMessages:
+		caption.who, caption.links = []string{anyOf(name, "clients")}, []string{anyOf(other, "servers")}
+	}
+	r.faults = append(r.faults, caption)
+	if traits.Stops {
+		s := &stop{name, traits.Short, e.At, forever}
+		if f.For > 0 {
+			s.until = e.At + min(f.For, forever)
+		}
+		r.stops = append(r.stops, s)
+		if traits.Where == fault.OnServer {
+			r.down[name] = s
+		}
+	}
+	switch {
+	case f.Kind == fault.Reboot:
+		r.crashes(e)
+	case f.Kind == fault.Restart && f.Keep == fault.KeepNothing:
+		for _, n := range r.tenures { // the log has a KeyChanged for each key that comes back
+			if at := (place{n.server, n.key}); n.server == e.Place && r.keys[at] == n {
+				r.close(at, e.At)
+			}
+		}
+	}
+}
+
+// keyChanged changes a key's end without a command.
+func (r *reader) keyChanged(e *record.Event) {
+	lane(&r.Servers, e.Place)
+	for _, k := range e.Keys {
+		at := place{e.Place, k.Key}
+		if k.Until != record.Gone {
+			r.stands(e, at, r.last[at], k.Until)
+			continue
+		}
+		r.step(Step{At: e.At, Text: "no longer has " + k.Key, Fault: true, lane: e.Place, who: e.Place})
+		r.close(at, e.At)
+	}
+}
+
+// answered adds a command that a server has executed. The old master of a split server has a ' after
+// its name, and a server that an address leads to a ~.
+func (r *reader) answered(e *record.Event) {
+	lane(&r.Servers, e.Place)
+	done := message{outcome: outcomeOf(e)}
+	r.arrives(request{e.Process, strings.TrimRight(e.Place, "'~"), e.N}, done.outcome)
+	for _, k := range e.Keys {
+		at := place{e.Place, k.Key}
+		n := r.keys[at]
+		switch {
+		case k.Until == record.Gone || done.ok() && slices.Contains(deleting, e.Op):
+			switch {
+			case !r.close(at, e.At):
+			case n.process == e.Process:
+				r.step(Step{At: e.At, Text: "'s " + n.key + " is deleted on", who: n.process, on: []string{n.server}})
+			default:
+				r.step(Step{At: e.At, Text: "DELETES ANOTHER'S " + n.key + " on", Fault: true, lane: e.Process, who: e.Process, on: []string{n.server}})
+			}
+		case done.ok() && (slices.Contains(acquiring, e.Op) || slices.Contains(setting, e.Op)):
+			r.stands(e, at, e.Process, k.Until)
+		case n != nil:
+			r.stands(e, at, n.process, k.Until)
+		}
+	}
+}
+
+// arrives records the execution of a request, if it isn't a repeated one, and returns it. It is nil if the
+// log doesn't have it.
+func (r *reader) arrives(of request, outcome string) *message {
+	m := r.requests[of]
+	if m != nil {
+		m.outcome = cmp.Or(m.outcome, outcome)
+	}
+	return m
+}
+
+// outcomeOf returns a command's outcome. Commands that reply with a number had an effect if it
+// is positive.
+func outcomeOf(e *record.Event) string {
+	switch {
+	case e.Words == "null" || e.Words == "int" && e.Value <= 0:
+		return "refused"
+	case e.Words == "error":
+		return "failed"
+	case e.Words == "int":
+		return "ok"
+	}
+	outcome, _, _ := strings.Cut(e.Words, " ")
+	return outcome
+}
+
+// ok reports whether a command succeeded.
+func (m message) ok() bool { return m.outcome == "granted" || m.outcome == "ok" }
+
+// stands sets a key's value and expiry from now on.
+func (r *reader) stands(e *record.Event, at place, process string, until time.Duration) {
+	until = min(until, forever)
+	if n := r.keys[at]; n != nil {
+		if n.process == process && n.until > e.At {
+			n.until = until
+			return
+		}
+		r.close(at, e.At)
+	}
+	n := &tenure{at.server, at.key, cmp.Or(process, "?"), e.At, until}
+	r.keys[at], r.last[at] = n, n.process
+	r.tenures = append(r.tenures, n)
+}
+
+// close ends the current tenure. It reports false if there is none, or if it has expired before.
+func (r *reader) close(at place, now time.Duration) bool {
+	n := r.keys[at]
+	if n == nil {
+		return false
+	}
+	delete(r.keys, at)
+	if n.until <= now {
+		r.expired(n)
+		return false
+	}
+	n.until = now
+	return true
+}
+
+func (r *reader) expired(n *tenure) {
+	r.step(Step{At: n.until, Text: "'s " + n.key + " has expired on", who: n.process, on: []string{n.server}})
+}
+
+// access adds an operation at the resource.
+func (r *reader) access(e *record.Event) {
+	r.UsesResource = true
+	outcome := "ok"
+	if refused(e) {
+		outcome = e.Words
+	}
+	r.arrive(e, r.arrives(requestOf(e), outcome))
+	r.accesses = append(r.accesses, e)
+}
+
+// refused reports whether the resource's guard has refused an operation.
+func refused(e *record.Event) bool { return e.Words == "refused" }
+
+// believed is how long the holder believes in its lease, by its own clocks.
+func believed(e *record.Event) time.Duration {
+	if e.Truth == nil {
+		return e.At // nothing is known
+	}
+	return min(max(e.At, e.Truth.Until), forever)
+}
+
+// believes begins a belief of a lease.
+func (r *reader) believes(b belief, e *record.Event) {
+	b.From, b.Until, b.ended = e.At, believed(e), false
+	r.leases[b.lease] = &b
+	r.Beliefs = append(r.Beliefs, &b)
+}
+
+// renewed is a check or an extension of a lease, or a change of its holder's clocks. If the belief
+// had ended, and the holder was told a validity, a new one begins.
+func (r *reader) renewed(e *record.Event) {
+	b := r.leases[e.Lease]
+	switch {
+	case b == nil || b.ended || e.Truth == nil:
+	case b.Until >= e.At:
+		b.Until = believed(e)
+	case e.Validity > 0:
+		r.ranOut(b)
+		r.believes(*b, e)
+	}
+}
+
+// crashes ends all beliefs of a process.
+func (r *reader) crashes(e *record.Event) {
+	for _, b := range r.Beliefs {
+		if b.Process == e.Process {
+			r.end(b, e.At)
+		}
+	}
+}
+
+// end ends a belief, if it has not ended before.
+func (r *reader) end(b *belief, at time.Duration) {
+	switch {
+	case b.ended:
+	case b.Until <= at:
+		r.ranOut(b)
+	default:
+		b.Until, b.ended = at, true
+	}
+}
+
+func (r *reader) ranOut(b *belief) {
+	b.ended = true
+	r.step(Step{At: b.Until, Text: "'s validity of " + named(b.Key, r.token(b.token)) + " has ended", lane: b.Process, who: b.who})
+}
+
+// finish truncates everything at the end of the log.
+func (r *reader) finish() {
+	for _, b := range r.Beliefs {
+		if b.Until > r.End {
+			b.Until = r.End
+		} else {
+			r.end(b, r.End)
+		}
+	}
+	for _, n := range r.tenures {
+		if r.keys[place{n.server, n.key}] == n && n.until <= r.End {
+			r.expired(n)
+		}
+		n.until = min(n.until, r.End)
+	}
+	for _, s := range r.stops {
+		s.until = min(s.until, r.End)
+	}
+	slices.SortFunc(r.Processes, byLength)
+	slices.SortFunc(r.Servers, byLength)
+	r.finishSteps()
+}
+
+// byLength puts c2 before c10, and the witness last.
+func byLength(a, b string) int {
+	return cmp.Or(len(a)-len(b), strings.Compare(a, b))
+}

@@ -73,7 +73,7 @@ func TestChapters(t *testing.T) {
 	assert.Contains(t, chapters[0].Claims+chapters[0].Verdict, `<a href="#chapter=1-a-holder-is-paused" rel="noreferrer">argument 1</a>`)
 	assert.Contains(t, chapters[2].Verdict, `(<a href="#chapter=2-redlock-has-no-fencing-tokens&amp;base=S22" rel="noreferrer">S22</a>)`)
 	assert.Contains(t, chapters[5].Claims, `docs/settings.md#choose-the-drift-allowance`)
-	assert.Equal(t, []browser.ChapterRun{{"S4", "redlock", "1"}, {"S4", "monitor", "1"}}, chapters[4].Runs)
+	assert.Equal(t, []browser.ChapterRun{{"S4", "redlock", "1"}, {"S4", "default", "1"}}, chapters[4].Runs)
 	assert.Len(t, plain(chapters[5].Claims), 3, "what follows the run isn't what they say")
 	assert.Equal(t, []browser.ChapterRun{{"S7", "redlock", "0"}, {"S7", "default", "0"}}, chapters[6].Runs)
 }

@@ -14,13 +14,14 @@ const (
 	// Replicated is the same on a master with replicas, one of which takes over after a
 	// failure.
 	Replicated Group = "one server with replicas"
-	// Redlock is the Redis document's algorithm, and this library with one safety
-	// feature after the other switched on.
+	// Redlock is the Redis document's algorithm, and this library.
 	Redlock Group = "redlock"
 	// Tokens is about the source and the use of fencing tokens.
 	Tokens Group = "fencing tokens"
 	// Flaws are differences of other implementations and deployments.
 	Flaws Group = "flaws"
+	// Yours are registered designs.
+	Yours Group = "yours"
 )
 
 // Design is one way to lock.

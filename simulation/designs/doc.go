@@ -1,51 +1,21 @@
 // Package designs collects ways to lock with Redis: the recipes of articles, hosted Redis,
-// Redlock as in its document, this library with one safety feature after the other, and
-// the variants of other libraries. Each is a Design for runs of package simulation, so
-// that you can check every claim about it:
+// Redlock as in its document, this library, and the variants of other libraries. Each is a
+// Design for runs of package simulation, so that you can check every claim about it:
 //
 //	d, err := designs.ByName("setpx-cad")
 //	...
 //	r, err := simulation.Run(seed, d.Configure(simulation.Config{}), schedule, workload)
 //
-// # How to choose
-//
-// The first question is Kleppmann's: what happens if two clients hold the lock at
-// once?
-//
-//	Some work is done twice: take "setpx-cad". One server, two commands, nothing to
-//	tune. Its weaknesses show when that server restarts or fails over, and when a
-//	client is slow.
-//
-//	The same, but it has to survive the failure of a server: take "default". Any majority
-//	of the servers will do. Do not take replicas for that: after a failover both
-//	clients have the lock, and neither notices.
-//
-//	Something breaks: take "token-admit". No lock whose holder may be late is enough
-//	on its own, on Redis or elsewhere: a process can be paused, and a packet delayed,
-//	after the last check of the clock. The resource has to refuse late requests, and
-//	for that it needs a token, and must see it before the first read.
-//
-//	Something breaks, and requests may be repeated: take "idempotent".
-//
-//	The resource can compare and set on its own: then let it. A lock on top saves
-//	work, and "setpx-cad" is good enough for that.
-//
-// docs/reference/designs.md lists all designs, with what breaks each. The rows of a group build on
-// each other: each fixes what breaks the row before it, and something else still breaks it. The group
-// Flaws has rows with one difference from "textbook", which is the document's algorithm in two pages
-// of code, or from another design. Nearly all are in the sources, the defaults or the issues of widely
-// used libraries, named in Design.Source.
+// docs/reference/designs.md lists all designs, with what breaks each, and docs/choosing.md helps to choose. A row
+// of the group Flaws differs in one thing from "redlock", which is the document's algorithm in two pages of code, or
+// from "setpx-cad". Nearly all are in the sources, the defaults or the issues of widely used libraries, named in
+// Design.Source.
 //
 // # Differences from the originals
 //
-// The Redlock rows run package quorum with its switches set, not another
-// implementation. Where the library has no switch, a wrapper around the instances omits a
-// command, or answers it. The exceptions are Textbook, because the library refuses most
-// flaws, and the locks on one server, which are tables of commands.
-//
-// "redlock" does more than the document says: it decides as early as possible, uses the
-// larger elapsed time of two clocks, and keeps deletes pending for servers that don't
-// answer. Of these "textbook" has only the clocks.
+// "redlock" and the locks on one server are Recipes: tables of commands. "redlock" sends to all servers at once,
+// and takes the longer of the times that two clocks show; the document says neither. "quarantine", "default" and what
+// builds on it run package quorum.
 //
 // The locks on one server count their validity from the reply, by the monotonic clock,
 // without an allowance, like code that reads the clock after the SET. Most articles don't

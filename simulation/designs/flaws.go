@@ -6,29 +6,15 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// firstThree gives the first client three servers only.
-func firstThree(cfg *simulation.Config) {
-	inner := cfg.Locker
-	if inner == nil {
-		inner = simulation.Library
-	}
-	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
-		if p.Index == 0 {
-			p.Instances = p.Instances[:min(3, len(p.Instances))]
-		}
-		return inner(p)
-	}
-}
-
-// flaw is a Textbook row.
-func flaw(name, title, source, breaks string, t Textbook) Design {
+// flaw is a row that differs from redlock in one thing.
+func flaw(name, title, source, breaks string, change func(*Recipe)) Design {
 	return Design{
 		Name: name, Title: title, Group: Flaws, Servers: 5, Source: source, Breaks: breaks,
-		Cure: "textbook", Apply: t.Apply,
+		Cure: "redlock", Apply: OnMajority(change),
 	}
 }
 
-// oneFlaw is a row that differs from setpx-cad in one line of its recipe.
+// oneFlaw is a row that differs from setpx-cad in one thing.
 func oneFlaw(name, title, source, breaks string, change func(*Recipe)) Design {
 	return Design{
 		Name: name, Title: title, Group: Flaws, Servers: 1, Source: source, Breaks: breaks,
@@ -38,42 +24,39 @@ func oneFlaw(name, title, source, breaks string, change func(*Recipe)) Design {
 
 func flaws() []Design {
 	return []Design{
-		flaw("textbook", "Redlock in two pages of code, as the Redis document has it",
-			"the Redis document, \"The Redlock Algorithm\" to \"Extending the lock\"; each row below differs from it by one line",
-			"as redlock; and a SET that arrives after its delete (S9), or a server that hung (S9b), blocks the lock for a TTL", Textbook{}).cured("redlock"),
 		flaw("value-reused", "one random value for all tries",
 			"redsync v4, Mutex.lockContext; redlock-py, Redlock.lock; rslock, LockManager.lock",
-			"the rollback of one try is late and deletes the next try's keys (S9m)", Textbook{ReuseValue: true}),
+			"the rollback of one try is late and deletes the next try's keys (S9m)", func(r *Recipe) { r.ReuseValue = true }),
 		flaw("release-granted", "a lost round is rolled back only where it was granted",
 			"Redisson, RedissonMultiLock.tryLock: it unlocks what was acquired, and what timed out, but not where the connection broke; the document, step 5, demands all, and antirez/redlock-rb issue 3 says why; leandromoreira/redlock-rb issue 76 is a lock stuck by a timeout",
-			"lost replies: keys that nobody knows of block the lock for a TTL (S10)", Textbook{ReleaseGranted: true}),
+			"lost replies: keys that nobody knows of block the lock for a TTL (S10)", func(r *Recipe) { r.ReleaseGranted = true }),
 		flaw("no-timeout", "no timeout for each server, and a wait for all of them",
 			"rslock, exec_or_retry; redsync v4 on go-redis without ContextTimeoutEnabled; redisson/redisson issue 1636",
-			"one server that hangs stops all clients for as long as it hangs (S27)", Textbook{NoTimeout: true}),
+			"one server that hangs stops all clients for as long as it hangs (S27)", func(r *Recipe) { r.NoTimeout = true }),
 		flaw("half-quorum", "half of the servers are enough",
 			"redlock-universal accepts it; asked for in ronnylt/redlock-php pull request 6, \"when you have only 2 servers\"",
-			"two halves (S18)", Textbook{HalfIsEnough: true}),
+			"two halves (X2)", func(r *Recipe) { r.HalfIsEnough = true }),
 		flaw("quorum-reachable", "a majority of the servers that are reachable is enough",
 			"redlock-py before pull request 6 of SPSCommerce/redlock-py, which fixes it",
-			"a partition: each side has its majority (S14, X2)", Textbook{QuorumOfReachable: true}),
+			"a partition: each side has its majority (X2)", func(r *Recipe) { r.QuorumOfReachable = true }),
 		flaw("no-elapsed-check", "no check whether the lock has expired when it is handed out",
 			"node-redlock v5, acquire (mike-marcacci/node-redlock issue 296); Redisson, RedissonMultiLock.tryLock",
-			"a pause between the commands and their replies (S3)", Textbook{NoElapsedCheck: true}),
+			"a pause between the commands and their replies (S3)", func(r *Recipe) { r.NoElapsedCheck = true }),
 		flaw("late-start", "the validity counts from the replies",
 			"code that takes the time after the SET, as articles do; the document takes it first, step 1",
-			"a pause between the commands and their replies (S3), on extension too", Textbook{CountFromReply: true}),
+			"a pause between the commands and their replies (S3), on extension too", func(r *Recipe) { r.LateStart = true }),
 		flaw("wall-clock", "the wall clock alone measures time",
 			"redlock-py, time.time(); node-redlock v5, Date.now(); antirez 2016 asks for the monotonic clock",
-			"the client's clock is set back (S5)", Textbook{WallClock: true}),
+			"the client's clock is set back (S5)", func(r *Recipe) { r.Clock = Wall }),
 		flaw("no-drift", "no allowance for clocks that run at different rates",
 			"rueidislock; Redisson",
-			"a client's clock that is slower than the servers' (S6)", Textbook{NoDrift: true}),
+			"a client's clock that is slower than the servers' (S6b)", func(r *Recipe) { r.NoDrift = true }),
 		flaw("extend-sets", "an extension sets the key where it is missing",
 			"RedLock.net, Lua/Extend.lua; redsync v4 WithSetNXOnExtend (pull request 149); redlock-rb, lock(extend:) (issue 36)",
-			"a late holder acquires the lock again and believes that it always had it (S11a)", Textbook{ExtendSets: true}),
+			"a late holder acquires the lock again and believes that it always had it (S11a)", func(r *Recipe) { r.ExtendSets = true }),
 		flaw("partial-extend", "an extension on any server counts",
 			"Redisson, RedissonRedLock: each server's watchdog renews its own lock, and nobody counts them",
-			"a holder that reaches a minority continues while the other keys expire (S11c)", Textbook{PartialExtend: true}),
+			"a holder that reaches a minority continues while the other keys expire (S11c)", func(r *Recipe) { r.PartialExtend = true }),
 		oneFlaw("expire-at", "SET NX PXAT: the key expires at a time on the client's wall clock",
 			"rueidislock, unless FallbackSETPX is set",
 			"a server's clock that is ahead of the client's: the key is gone as soon as it is set (S4g, without any jump)",
@@ -95,10 +78,8 @@ func flaws() []Design {
 			func(r *Recipe) { r.Value = "1" }),
 		oneFlaw("spin", "tried again every 50 ms until it succeeds",
 			"common in articles; redis/jedis issue 670, whose code calls itself after each pause",
-			"a server that can't be reached, or a key that stays: the caller waits forever (S33, S33b)",
-			func(r *Recipe) {
-				r.Waits = func(p *Patience) { p.Every, p.Forever = 50*time.Millisecond, true }
-			}),
+			"a key that stays, or a server that can't be reached: the caller waits forever (S33)",
+			func(r *Recipe) { r.Every = 50 * time.Millisecond }),
 		{
 			Name: "repeats-only", Title: "setpx-cad, and a resource that is idempotent, without tokens", Group: Flaws, Servers: 1,
 			Source: "the advice to make operations idempotent instead of using tokens; idempotency keys of payment APIs",
@@ -106,24 +87,5 @@ func flaws() []Design {
 			Cure:   "idempotent",
 			Apply:  and(OnOneServer(correct), guarded(simulation.GuardRepeats)),
 		},
-		{
-			Name: "sets-differ", Title: "Redlock by clients that don't agree on the servers", Group: Flaws, Servers: 5,
-			Source: "any Redlock while its list of servers is being changed; redis/rueidis issue 161 for its majority of keys",
-			Breaks: "two majorities without a common server (S14): the first client knows three servers, the others all",
-			Cure:   "sets-checked",
-			Apply:  and(asDocument, firstThree),
-		},
-		{
-			Name: "sets-checked", Title: "the same by this library, which compares the sets", Group: Flaws, Servers: 5,
-			Source: "package quorum, Config.Set: a fingerprint in the mark of each server",
-			Breaks: "availability, until they agree",
-			Apply:  and(asIs, firstThree),
-		},
 	}
-}
-
-// cured returns a Design with another cure.
-func (d Design) cured(by string) Design {
-	d.Cure = by
-	return d
 }

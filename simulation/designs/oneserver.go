@@ -1,16 +1,6 @@
 package designs
 
-// Commands of several recipes.
-var (
-	setNXPX = Commands("SET KEY VALUE NX PX MS")
-	expire  = Commands("EXPIRE KEY SECONDS")
-	del     = Commands("DEL KEY")
-)
-
-// correct is the Redis document's correct implementation with a single instance.
-var correct = Recipe{Acquire: setNXPX, Extend: Commands("COMPAREEXPIRE KEY VALUE MS"), Release: Commands("COMPAREDEL KEY VALUE")}
-
-// tair is the same by Tair's commands. Without PX, CAS would remove the expiry.
+// tair is the same as correct by Tair's commands. Without PX, CAS would remove the expiry.
 var tair = Recipe{Acquire: setNXPX, Extend: Commands("CAS KEY VALUE VALUE PX MS"), Release: Commands("CAD KEY VALUE")}
 
 func oneServer() []Design {

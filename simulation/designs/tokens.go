@@ -1,57 +1,6 @@
 package designs
 
-import (
-	"context"
-	"time"
-
-	"github.com/benbjohnson/clock"
-
-	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum/wire"
-	"github.com/redquorum/redlock/simulation"
-)
-
-// plainCounters is an instance that counts grants with INCR, from 1. It tells no clock, or the library would
-// take the counters for lost ones, and answers raises without sending them.
-type plainCounters struct {
-	wire.Instance
-	redis simulation.Redis
-	clock clock.Clock
-}
-
-func (i plainCounters) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
-	if cmd.Op == wire.Raise {
-		to.Receive(wire.Vote{Outcome: wire.Granted})
-		return
-	}
-	count := cmd.Op == wire.Acquire && cmd.Fence.On
-	cmd.Fence.On = false
-	ctx, cancel := i.clock.WithTimeout(context.Background(), timeout)
-	i.Instance.Send(cmd, timeout, wire.ReceiverFunc(func(vote wire.Vote) {
-		if !count || vote.Outcome != wire.Granted {
-			cancel()
-			to.Receive(vote)
-			return
-		}
-		go func() {
-			defer cancel()
-			to.Receive(i.number(ctx, cmd, vote))
-		}()
-	}))
-}
-
-// number sets the token of a vote.
-func (i plainCounters) number(ctx context.Context, cmd wire.Request, vote wire.Vote) wire.Vote {
-	reply, err := i.redis.Do(ctx, "INCR", cmd.Keys[0]+":token")
-	if err == nil {
-		err = reply.Err
-	}
-	if err != nil {
-		return wire.Vote{Err: err} // the key is set, but the grant has no token
-	}
-	vote.Token, vote.Clock = fencing.Token(reply.Int), time.Time{}
-	return vote
-}
+import "github.com/redquorum/redlock/simulation"
 
 // tokens are used with a guard on writes. A guard that admits tokens protects the data under any
 // order of tokens; with these it would refuse the current holder in favour of a late one.
@@ -73,11 +22,11 @@ func tokens() []Design {
 			guarded(simulation.GuardWrites)),
 	}, {
 		Name: "token-naive-max", Title: "the largest of per-server counters", Group: Tokens, Servers: 5,
-		Source: "FuelLabs/fuel-core, docs/poa/failover.md at 289dd7e: SET NX and INCR in one script on a majority, and the maximum; the holder's first write raises the counters that lag. Run by this library's quorum package on instances that only pretend to raise their counters, as they are before that write",
+		Source: "FuelLabs/fuel-core, docs/poa/failover.md at 289dd7e: SET NX and INCR in one script on a majority, and the maximum; the holder's first write raises the counters that lag. Here the counters are not raised, as they are before that write",
 		Breaks: "the shared server needn't be the one with the largest counter: the next holder gets the same token, or a smaller one (S22). FuelLabs' servers also compare the holder at the write",
 		Cure:   "token-write",
-		Apply: and(library(func(p simulation.Process, i int) wire.Instance {
-			return plainCounters{Instance: p.Instances[i], redis: p.Redis[i], clock: p.Config.Lab.Clock}
-		}), fenced, guarded(simulation.GuardWrites)),
+		Apply: and(OnMajority(func(r *Recipe) {
+			r.Acquire, r.LargestReply = Commands("SET KEY VALUE NX PX MS; INCR COUNTER"), true
+		}), guarded(simulation.GuardWrites)),
 	}}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
@@ -28,9 +29,8 @@ type Fault struct {
 	// Source is a source for the claim that it happens, or that it does harm.
 	Source string
 	// Needs names events (see record.Counters) without which a 0 in a cell shows
-	// nothing. Voted is the same for designs on a majority, and Watched for designs that
-	// monitor their servers.
-	Needs, Voted, Watched []string
+	// nothing.
+	Needs []string
 
 	kinds       []fault.Kind
 	persistence fault.Keep
@@ -58,11 +58,9 @@ const (
 // Faults is every column, in order.
 func Faults() []Fault {
 	const (
-		forgot  = "a server lost acknowledged writes"
-		waited  = "a call timed out"
-		skewed  = "a clock was stepped"
-		jumped  = "a quarantine began: clock jumped"
-		restart = "a server was restarted"
+		forgot = "a server lost acknowledged writes"
+		waited = "a call timed out"
+		skewed = "a clock was stepped"
 	)
 	return []Fault{{
 		Name: "slow", Title: "no fault, but some work takes longer than its lease",
@@ -90,7 +88,7 @@ func Faults() []Fault {
 	}, {
 		Name: "step-server", Title: "servers' clocks are set, up to two TTLs forward or back, now and then all at once",
 		Group: Servers, Source: "Kleppmann 2016, \"Breaking Redlock with bad timings\"",
-		Needs: []string{skewed}, Watched: []string{jumped},
+		Needs: []string{skewed},
 		kinds: []fault.Kind{fault.Step}, shape: and(ofServers, oftenAll),
 	}, {
 		Name: "rate-small", Title: "all clocks run apart by up to 0.5 %: the allowance covers that",
@@ -103,18 +101,13 @@ func Faults() []Fault {
 	}, {
 		Name: "restart-empty", Title: "servers restart without their data, now and then all at once",
 		Group: Servers, Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
-		Needs: []string{forgot}, Watched: []string{"a quarantine began: restarted"},
+		Needs: []string{forgot},
 		kinds: []fault.Kind{fault.Restart}, shape: and(oftenAll, keeping(fault.KeepNothing)),
 	}, {
 		Name: "restart-1sec", Title: "servers restart without what they did in the last second (appendfsync everysec)",
 		Group: Servers, Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
-		Needs: []string{forgot}, Watched: []string{"a quarantine began: restarted"},
+		Needs: []string{forgot},
 		kinds: []fault.Kind{fault.Restart}, persistence: fault.KeepSecond, shape: and(oftenAll, keeping(fault.KeepSecond)),
-	}, {
-		Name: "restart-kept", Title: "servers restart with all of their data (appendfsync always)",
-		Group: Servers, Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
-		Needs: []string{restart},
-		kinds: []fault.Kind{fault.Restart}, persistence: fault.KeepAll, shape: and(oftenAll, keeping(fault.KeepAll)),
 	}, {
 		Name: "failover", Title: "servers fail over to replicas that lag",
 		Group: Servers, Source: "the Redis document, \"Why Failover-based Implementations Are Not Enough\"",
@@ -143,7 +136,7 @@ func Faults() []Fault {
 	}, {
 		Name: "delay", Title: "messages between clients and servers are late, and overtake each other",
 		Group: Links, Source: "Kleppmann 2016, \"The synchrony assumptions of Redlock\"",
-		Needs: []string{"a message was delayed"}, Voted: []string{"a reply came too late"},
+		Needs: []string{"a message was delayed"},
 		kinds: []fault.Kind{fault.Delay, fault.Reorder}, shape: and(ofServers, lasting),
 	}, {
 		Name: "evict", Title: "servers drop single keys",
@@ -204,15 +197,10 @@ func (f Fault) Base() simulation.Config {
 	return cfg
 }
 
-// Work gives what the clients of a run do.
-func (f Fault) Work(simulation.Config) simulation.Workload {
-	return search.Mixed().Work
-}
-
 // PlaySchedule plays one run of the same clients with another schedule.
 func (f Fault) PlaySchedule(seed uint64, d designs.Design, schedule simulation.Schedule) (simulation.Result, error) {
 	cfg, _ := f.Setting(seed, d)
-	r, err := simulation.Run(seed, cfg, schedule, f.Work(cfg))
+	r, err := simulation.Run(seed, cfg, schedule, search.Mixed().Work)
 	if err != nil {
 		return r, fmt.Errorf("cells: %w", err)
 	}
@@ -223,6 +211,19 @@ func (f Fault) PlaySchedule(seed uint64, d designs.Design, schedule simulation.S
 func (f Fault) Play(seed uint64, d designs.Design) (simulation.Result, error) {
 	_, schedule := f.Setting(seed, d)
 	return f.PlaySchedule(seed, d, schedule)
+}
+
+// Unreached names the events that never happened and on which a 0 depends.
+func (f Fault) Unreached(counts map[string]int) []string {
+	needs := append([]string{"a lease was acquired"}, f.Needs...)
+	return slices.DeleteFunc(needs, func(need string) bool {
+		for one := range strings.SplitSeq(need, " or ") {
+			if counts[one] > 0 {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // Shapes change random faults. They choose by the fault's moment, which is random enough.

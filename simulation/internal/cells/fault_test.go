@@ -33,7 +33,7 @@ func TestFaultsAreSound(t *testing.T) {
 		assert.NotEmpty(t, f.Title, f.Name)
 		assert.NotEmpty(t, f.Source, f.Name)
 		assert.Contains(t, []Group{Clients, Servers, Links, Resource}, f.Group, f.Name)
-		for _, need := range slices.Concat(f.Needs, f.Voted, f.Watched) {
+		for _, need := range f.Needs {
 			for one := range strings.SplitSeq(need, " or ") {
 				assert.Contains(t, counters, one, f.Name)
 			}
@@ -59,7 +59,6 @@ func TestSchedules(t *testing.T) {
 			return f.Kind == fault.Restart && f.Keep == fault.KeepNothing
 		},
 		"restart-1sec": func(f fault.Fault) bool { return f.Keep == fault.KeepSecond },
-		"restart-kept": func(f fault.Fault) bool { return f.Keep == fault.KeepAll },
 		"delay":        func(f fault.Fault) bool { return f.Server != fault.Resource },
 		"delay-write": func(f fault.Fault) bool {
 			return f.Server == fault.Resource && f.Op == "write" && f.Nth > 0 && f.By > 0

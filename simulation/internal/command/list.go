@@ -100,7 +100,7 @@ func printScenario(w io.Writer, s scenarios.Scenario) {
 		wrap.Paragraph(w, "  ", step)
 	}
 	fmt.Fprintln(w)
-	paragraphs(w, "taken for granted: ", s.Assumption, "what breaks: ", s.Breaks, "what helps: ", s.Helps, "no cure: ", s.NoCure,
+	paragraphs(w, "taken for granted: ", s.Assumption, "what breaks: ", s.Breaks, "what helps: ", s.Helps,
 		"source: ", s.Source, "not played by redlocksim live: ", s.Unplayed)
 	for _, d := range s.Variants {
 		wrap.Paragraph(w, d.Name+": ", d.Title)

@@ -31,7 +31,7 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return usageError{fmt.Errorf("-only: %w", err)}
 	}
-	options.Cases = slices.DeleteFunc(live.Cases(), func(a live.Case) bool { return !pattern.MatchString(a.Name()) })
+	options.Cases = slices.DeleteFunc(live.Cases(), func(a live.Case) bool { return !pattern.MatchString(a.Scenario) })
 	if len(options.Cases) == 0 {
 		return usageError{fmt.Errorf("-only %q: no scenario has such a name", only)}
 	}

@@ -93,9 +93,6 @@ func (m *matrixRun) print(ctx context.Context, w io.Writer, r matrix.Result) err
 	if err := table(w); err != nil {
 		return err
 	}
-	if never := r.NeverReached(); m.command != "" && len(never) > 0 {
-		wrap.Paragraph(w, "\nNever happened in the matrix, so that nothing is shown about it: ", strings.Join(never, "; "))
-	}
 	unexpected := r.Unexpected()
 	if len(unexpected) > 0 {
 		fmt.Fprintf(w, "\nNot as expected:\n")

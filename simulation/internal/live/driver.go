@@ -9,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -23,18 +22,15 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
-// replicaTimeout bounds the wait of a server for its replicas.
-const replicaTimeout = time.Second
-
 // design is a lock design as a client of the box.
 type design struct {
 	designs.Design
-	config simulation.Config
-	// timeout bounds the wait for a server, 0: an eighth of the TTL. user is the account on the
-	// servers, "name:password", "" for the default one.
-	timeout time.Duration
-	user    string
+	config  simulation.Config
+	timeout time.Duration // bounds the wait for a server, 0: an eighth of the TTL
 }
+
+// DriverCommand is the first argument of this program where it is a driver, see Drive.
+const DriverCommand = "driver"
 
 // ErrArguments: a command line names no design.
 var ErrArguments = errors.New("live: bad arguments")
@@ -47,7 +43,6 @@ func Drive(args []string, in io.Reader, out, stderr io.Writer) (err error) {
 	flags.SetOutput(stderr)
 	scenario := flags.String("scenario", "", "the `ID` of a scenario that has designs and settings of its own")
 	flags.DurationVar(&d.timeout, "timeout", 0, "how long to wait for each server (default: an eighth of the TTL)")
-	flags.StringVar(&d.user, "user", "", "the account on the servers, `name:password`")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return err
 	} else if err != nil || flags.NArg() != 1 {
@@ -94,7 +89,7 @@ func (d design) open(client string, servers []string, ttl time.Duration) (driver
 	}
 	p.Config.Lab.BackoffMin, p.Config.Lab.BackoffMax = 10*time.Millisecond, 100*time.Millisecond
 	for i, addr := range servers {
-		if err := d.reach(&p, string(rune('A'+i)), addr); err != nil {
+		if err := reach(&p, string(rune('A'+i)), addr); err != nil {
 			return nil, err
 		}
 	}
@@ -116,17 +111,10 @@ func (d design) locker(p simulation.Process) (simulation.Locker, error) {
 
 // reach adds a server to a process, as an instance and as a plain Redis client. The server is
 // healthy, so its run is vouched for.
-func (d design) reach(p *simulation.Process, name, addr string) error {
-	user, password, _ := strings.Cut(d.user, ":")
-	bare := openRaw(name, addr, user, password)
+func reach(p *simulation.Process, name, addr string) error {
+	bare := openRaw(name, addr)
 	// The sender bounds each command, so that a design without a timeout has none here either.
-	url := fmt.Sprintf("redis://%s/0?read_timeout=10m", addr)
-	if user != "" {
-		url = fmt.Sprintf("redis://%s@%s/0?read_timeout=10m", d.user, addr)
-	}
-	inst, err := instance.Open(url, instance.Config{
-		Name: name, VouchedRunID: bare.runID(), Replicas: d.config.WaitReplicas, ReplicaTimeout: replicaTimeout, FixedAddress: true,
-	})
+	inst, err := instance.Open(fmt.Sprintf("redis://%s/0?read_timeout=10m", addr), instance.Config{Name: name, VouchedRunID: bare.runID(), FixedAddress: true})
 	p.Instances, p.Redis = append(p.Instances, inst), append(p.Redis, bare)
 	return err
 }

@@ -37,7 +37,7 @@ func (l Line) Print(w io.Writer) {
 	case l.Plays > 1:
 		seen += fmt.Sprintf(", in play %d", l.Plays)
 	}
-	wrap.Paragraph(w, columns(Case{Scenario: l.Scenario, Form: l.Form}.Name(), l.Design, ""), seen)
+	wrap.Paragraph(w, columns(l.Scenario, l.Design, ""), seen)
 	for _, m := range more {
 		wrap.Paragraph(w, "    ", m)
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,15 +20,15 @@ type raw struct {
 	client *redis.Client
 }
 
-func openRaw(name, addr, user, password string) *raw {
-	options := instance.Harden(&redis.Options{Addr: addr, Username: user, Password: password})
+func openRaw(name, addr string) *raw {
+	options := instance.Harden(&redis.Options{Addr: addr})
 	// WAIT counts writes of its own connection only.
 	options.PoolSize = 1
 	options.ReadTimeout = 10 * time.Minute // the sender bounds each command
 	return &raw{name, redis.NewClient(options)}
 }
 
-// runID is the server's run ID, "" if the account may not know it.
+// runID is the server's run ID.
 func (r *raw) runID() string {
 	text, _ := r.client.InfoMap(context.Background(), "server").Result()
 	return text["Server"]["run_id"]
@@ -38,32 +37,11 @@ func (r *raw) runID() string {
 func (r *raw) Name() string { return r.name }
 
 func (r *raw) Do(ctx context.Context, args ...string) (redismodel.Reply, error) {
-	if len(args) == 0 {
-		return redismodel.Reply{}, errors.New("live: empty command")
+	words := make([]any, len(args))
+	for i, arg := range args {
+		words[i] = arg
 	}
-	var value any
-	var err error
-	switch name := strings.ToUpper(args[0]); {
-	case name == "TIME":
-		at, failed := r.client.Time(ctx).Result()
-		value, err = at.UnixMicro(), failed
-	// These are commands in the simulation.
-	case name == "COMPAREDEL" && len(args) == 3:
-		value, err = r.client.Eval(ctx, redismodel.CompareDel, args[1:2], args[2]).Result()
-	case name == "COMPAREEXPIRE" && len(args) == 4:
-		value, err = r.client.Eval(ctx, redismodel.CompareExpire, args[1:2], args[2], args[3]).Result()
-	default:
-		words := make([]any, len(args))
-		for i, arg := range args {
-			words[i] = arg
-		}
-		value, err = r.client.Do(ctx, words...).Result()
-	}
-	return reply(value, err)
-}
-
-// reply converts a reply for the simulation.
-func reply(value any, err error) (redismodel.Reply, error) {
+	value, err := r.client.Do(ctx, words...).Result()
 	var answered redis.Error
 	switch {
 	case errors.Is(err, redis.Nil):

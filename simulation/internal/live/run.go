@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -38,7 +36,6 @@ type Options struct {
 // Line is the result of one case with one design.
 type Line struct {
 	Scenario string `json:"scenario"`
-	Form     string `json:"form,omitempty"`
 	Fault    string `json:"fault"`
 	Design   string `json:"design"`
 	// Predicted is what the simulation found, and Seen what was observed on real
@@ -75,9 +72,6 @@ type Report struct {
 	Took          time.Duration `json:"took_ns"`
 }
 
-// DriverCommand is the first argument of this program where it is a driver, see Drive.
-const DriverCommand = "driver"
-
 // The TTL of the leases, and the longest to which it is raised on a slow machine.
 const (
 	shortTTL   = 1500 * time.Millisecond
@@ -99,7 +93,7 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 	for _, tc := range options.Cases {
 		for _, design := range tc.Designs {
 			cases = append(cases, tc)
-			report.Lines = append(report.Lines, Line{Scenario: tc.Scenario, Form: tc.Form, Fault: tc.Fault, Design: design})
+			report.Lines = append(report.Lines, Line{Scenario: tc.Scenario, Fault: tc.Fault, Design: design})
 		}
 	}
 	var plays errgroup.Group
@@ -109,7 +103,12 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 		plays.Go(func() error {
 			line := &report.Lines[i]
 			if ctx.Err() == nil {
-				options.play(ctx, tc, line)
+				switch err := options.play(ctx, tc, line); {
+				case errors.Is(err, box.ErrNoClocks):
+					line.Skipped = strings.TrimPrefix(err.Error(), "box: ")
+				case err != nil:
+					line.Err = err.Error()
+				}
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -135,32 +134,13 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 	return report, nil
 }
 
-// command starts the driver of a design: this program.
-func (c Case) command(design string) ([]string, error) {
-	program, err := os.Executable()
-	return []string{
-		program, DriverCommand, "-scenario", c.Scenario, "-user", c.User, "-timeout", cmp.Or(c.Timeouts[design], "0"), design,
-	}, err
-}
-
 // tries bounds how often a case is run if the machine is too slow.
 const tries = 4
 
-// play fills in one line.
-func (o Options) play(ctx context.Context, tc Case, line *Line) {
+// play plays a case with one design, again with a longer TTL if the machine may have been too slow.
+func (o Options) play(ctx context.Context, tc Case, line *Line) (err error) {
 	began := time.Now()
 	defer func() { line.Took = time.Since(began) }()
-	err := o.perform(ctx, tc, line)
-	switch {
-	case errors.Is(err, box.ErrNoClocks):
-		line.Skipped = strings.TrimPrefix(err.Error(), "box: ")
-	case err != nil:
-		line.Err = err.Error()
-	}
-}
-
-// perform plays a case with one design, again with a longer TTL if the machine may have been too slow.
-func (o Options) perform(ctx context.Context, tc Case, line *Line) error {
 	p, err := prepare(tc, line.Design)
 	line.Predicted, line.Schedule = p.predicted, p.schedule
 	if err != nil {
@@ -172,44 +152,21 @@ func (o Options) perform(ctx context.Context, tc Case, line *Line) error {
 	}
 	options := box.Options{Command: command, Binary: o.Binary, Args: tc.Args, WritesAlone: p.guard == simulation.GuardWrites}
 	replay := box.Replay{Servers: p.servers, TTL: cmp.Or(time.Duration(tc.TTL)*time.Second, shortTTL), Schedule: p.schedule}
-	for {
+	for !line.Agrees && line.Plays < tries {
 		line.Plays++
 		_, plays, err := replay.Play(ctx, options, 1)
 		if err != nil {
 			return err
 		}
-		line.conclude(plays[0])
-		line.Differs = differs(p.outcomes, plays[0])
-		if line.Agrees = line.Agrees && line.Differs == ""; line.Agrees || line.Plays == tries {
-			return nil
-		}
+		line.conclude(plays[0], p)
 		replay.TTL = min(2*replay.TTL, longestTTL)
 	}
+	return nil
 }
 
-// differs says which clients got the lock if the simulation has no such outcome. It is "" if it has, or if
-// nothing is known.
-func differs(outcomes []map[string]bool, p box.Play) string {
-	got := holdersOf(p.Record)
-	if outcomes == nil || slices.ContainsFunc(outcomes, func(o map[string]bool) bool { return maps.Equal(o, got) }) {
-		return ""
-	}
-	var simulated []string
-	for _, o := range outcomes {
-		simulated = append(simulated, clients(o))
-	}
-	slices.Sort(simulated)
-	return fmt.Sprintf("%s got the lock; in the simulation: %s", clients(got), strings.Join(slices.Compact(simulated), ", or "))
-}
-
-// clients returns the names of clients.
-func clients(set map[string]bool) string {
-	return cmp.Or(strings.Join(slices.Sorted(maps.Keys(set)), " and "), "nobody")
-}
-
-// conclude compares a play with the prediction.
-func (l *Line) conclude(p box.Play) {
-	l.Findings, l.Seen = p.Findings, nil
+// conclude compares a play with what the simulation says.
+func (l *Line) conclude(p box.Play, simulated prepared) {
+	l.Findings, l.Seen, l.Differs = p.Findings, nil, ""
 	for _, f := range check.Violations(p.Record, check.Rules{Requests: true}) {
 		l.Seen = append(l.Seen, f.Kind)
 	}
@@ -220,5 +177,9 @@ func (l *Line) conclude(p box.Play) {
 	}
 	slices.Sort(l.Seen)
 	l.Seen = slices.Compact(l.Seen)
-	l.Agrees = slices.Equal(l.Seen, l.Predicted)
+	if got := holdersOf(p.Record); simulated.outcomes != nil && !slices.Contains(simulated.outcomes, got) {
+		outcomes := slices.Compact(slices.Sorted(slices.Values(simulated.outcomes)))
+		l.Differs = fmt.Sprintf("%s got the lock; in the simulation: %s", got, strings.Join(outcomes, ", or "))
+	}
+	l.Agrees = slices.Equal(l.Seen, l.Predicted) && l.Differs == ""
 }

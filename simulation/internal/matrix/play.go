@@ -27,13 +27,13 @@ type Plan struct {
 // DefaultPlan takes half a minute on two processors.
 func DefaultPlan() Plan {
 	p := Plan{Listed: true, Seeds: 50}
-	for _, d := range designs.All() {
-		if len(cells.ExpectedOf(d.Name)) > 0 {
-			p.Designs = append(p.Designs, d.Name)
-		}
-	}
 	for _, f := range cells.Faults() {
 		p.Faults = append(p.Faults, f.Name)
+	}
+	for _, d := range designs.All() {
+		if slices.ContainsFunc(p.Faults, func(fault string) bool { _, listed := cells.ExpectationOf(fault, d.Name); return listed }) {
+			p.Designs = append(p.Designs, d.Name)
+		}
 	}
 	return p
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/report"
-	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Matrix is the result's table of designs and faults.
@@ -57,7 +56,7 @@ func (r Result) cell(fault string, d designs.Design) report.Cell {
 		return c
 	}
 	f, _ := cells.ByName(fault)
-	c.Unreached = f.Unreached(d, sum.Counts)
+	c.Unreached = f.Unreached(sum.Counts)
 	return c
 }
 
@@ -107,18 +106,4 @@ func (r Result) Safe() (runs, violated int) {
 		}
 	}
 	return runs, violated
-}
-
-// NeverReached lists the counters that stayed at 0 in all of the matrix, if it has all faults.
-func (r Result) NeverReached() []string {
-	reached := map[string]int{}
-	for _, sum := range r.sums {
-		for what, n := range sum.Counts {
-			reached[what] += n
-		}
-	}
-	if len(reached) == 0 || len(r.Plan.Faults) != len(cells.Faults()) {
-		return nil
-	}
-	return slices.DeleteFunc(record.Counters(), func(what string) bool { return reached[what] > 0 })
 }

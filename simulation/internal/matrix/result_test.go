@@ -61,7 +61,7 @@ func TestJudgement(t *testing.T) {
 		{"all", "default", 10, []record.ViolationKind{record.NeverFree}, ""},
 		{"all", "default", 10, []record.ViolationKind{record.Panicked}, "panic in 1 of 10 runs"},
 		{"cut", "no-timeout", 10, []record.ViolationKind{record.Stuck}, ""},
-		{"cut", "textbook", 10, []record.ViolationKind{record.TwoHolders}, ""}, // nothing is expected of it
+		{"cut", "value-reused", 10, []record.ViolationKind{record.TwoHolders}, ""}, // nothing is expected of it
 	} {
 		r := made(test.fault, test.design, test.runs, test.kinds...)
 		unexpected := r.Unexpected()

@@ -9,17 +9,13 @@ import (
 
 // All returns every scenario, in the order of the list.
 func All() []Scenario {
-	all := slices.Concat(
+	return slices.Concat(
 		pauseAfterCheck(), delayedWrite(), pauseBeforeCheck(), serverClocks(), clientClocks(), clockRates(), crashWithoutFsync(),
 		failovers(), waits(), lateSets(), repliesLost(), extensions(), splitVotes(), serverTwice(), differentSets(), suspensions(),
-		notAtomic(), blindDelete(), even(), bareMajority(), tokenAfterLock(), naiveMaximum(), guardOnWrites(), evictions(),
+		notAtomic(), blindDelete(), tokenAfterLock(), naiveMaximum(), guardOnWrites(), evictions(),
 		oneHangs(), switchedAddresses(), splitBrain(), overwritten(), waiting(),
 		holderCrashes(), partitions(),
 	)
-	for i := range all {
-		all[i].Work = workload(all[i].Scripts)
-	}
-	return all
 }
 
 // ByID returns the scenario with the ID, in any case. The error Is ErrUnknown and lists the

@@ -17,8 +17,6 @@
 //
 // What the clients do is a script: steps such as "acquire", "update" and "until 5 s".
 //
-// A Split divides votes between clients.
-//
 // # Conventions
 //
 // Five servers A to E, a quorum of three, a TTL of 10 s with an allowance of 102 ms

@@ -29,9 +29,12 @@ func cutC2(servers string) simulation.Schedule {
 	return each(servers, fault.Fault{Kind: fault.Cut, Process: "c2", At: at(-50 * ms)})
 }
 
-// delayed delays c1's first requests of a kind to servers.
-func delayed(op string, by time.Duration, servers string) simulation.Schedule {
-	return each(servers, fault.Fault{Kind: fault.Delay, Process: "c1", Op: op, Nth: 1, By: by})
+// delayed delays c1's first requests of a kind to servers. Redlock's own is the command.
+func delayed(op, command string, by time.Duration, servers string) (s simulation.Schedule) {
+	for _, name := range []string{op, command} {
+		s = append(s, each(servers, fault.Fault{Kind: fault.Delay, Process: "c1", Op: name, Nth: 1, By: by})...)
+	}
+	return s
 }
 
 // pausedWrite pauses c1 just before its first write.
@@ -56,7 +59,7 @@ func (s Scenario) atVictim(from time.Duration, faults ...fault.Fault) Scenario {
 // oneVoteLost is the scenario in which c1 has the lock on A, B and C, or on the only
 // server, and faults hit its vote on C, or on A. Then c2 asks for the lock.
 func oneVoteLost(s Scenario, faults ...fault.Fault) Scenario {
-	s.Scripts = clients(twoUpdatesAndRelease(0, 5*time.Second), turn(200*ms, time.Second))
+	s.Scripts = clients(twoUpdates(0, 5*time.Second), turn(200*ms, time.Second))
 	return s.atVictim(0, faults...)
 }
 

@@ -9,9 +9,7 @@ import (
 )
 
 func extensions() []Scenario {
-	keptAliveShort := withSetting("kept-alive-30s", "this library with KeepAlive, for 30 s at most", "default", func(c *simulation.Config) {
-		c.Quorum.KeepAlive, c.Quorum.MaxLife = true, 30*time.Second
-	})
+	bounded := withSetting("topup-30s", "this library with KeepAlive, for 30 s at most", "topup", func(c *simulation.Config) { c.Quorum.MaxLife = 30 * time.Second })
 	return []Scenario{{
 		ID:       "S11a",
 		Title:    "An extension puts an expired lease back",
@@ -31,7 +29,7 @@ func extensions() []Scenario {
 			turn(10_010*ms, 0),
 		),
 		Verdicts: expect(breaks(record.LostUpdate, record.StaleWrite, record.TwoHolders).reaching("c1 write"), "extend-sets").
-			and(none.reaching("c1 noted").without("c1 write"), "textbook redlock quarantine monitor", complete, unguarded),
+			and(none.reaching("c1 noted").without("c1 write"), "redlock quarantine", complete, unguarded),
 		Reached: []string{"c2 write", "c2 released"},
 	}, {
 		ID:       "S11c",
@@ -51,7 +49,7 @@ func extensions() []Scenario {
 		Schedule:   append(cut(-50*ms, 0, "DE"), cut(4_900*ms, 0, "C")...),
 		Scripts:    clients(extending(5*time.Second, 12*time.Second), turn(10_100*ms, 5*time.Second)),
 		Verdicts: expect(breaks(record.Overvalued, record.StaleWrite, record.TwoHolders), "partial-extend").
-			and(none.reaching("c1 noted"), "redlock quarantine monitor textbook", complete),
+			and(none.reaching("c1 noted"), "redlock quarantine", complete),
 		Reached: []string{"c1 acquired", "c2 write"},
 	}, {
 		ID:       "S11f",
@@ -67,10 +65,10 @@ func extensions() []Scenario {
 		Source:     "samcook/RedLock.net #39 and redisson's watchdog: users ask why a lock outlives its expiry",
 		Scripts:    clients(Script{until(0), acquire, update, sleep(5 * time.Minute)}, keepTrying(20*time.Second, 80, 500*ms)),
 		Free:       []Free{{Process: "c2", By: 60 * time.Second}},
-		Verdicts: expect(breaks(record.NoProgress).reaching("a lease was extended"), "topup kept-alive").
-			and(none.reaching("a lease was extended", "c2 write"), "kept-alive-30s").
+		Verdicts: expect(breaks(record.NoProgress).reaching("a lease was extended"), "topup").
+			and(none.reaching("a lease was extended", "c2 write"), "topup-30s").
 			and(none.reaching("c2 write"), "redlock", complete),
 		Reached:  []string{"c1 acquired"},
-		Variants: []designs.Design{keptAlive(), keptAliveShort},
+		Variants: []designs.Design{bounded},
 	}}
 }

@@ -40,11 +40,8 @@ type Scenario struct {
 	// Schedule has the faults. Alone replaces it for designs that use the server A
 	// alone, if it is not nil.
 	Schedule, Alone simulation.Schedule
-	// Twice is a server that is in each client's list a second time, by another name.
-	Twice string
-	// Scripts are what c1, c2, ... do. Work is the workload that performs them.
+	// Scripts are what c1, c2, ... do.
 	Scripts []Script
-	Work    simulation.Workload
 	// Free says when the lock must be available.
 	Free []Free
 
@@ -58,8 +55,6 @@ type Scenario struct {
 	Variants []designs.Design
 	// Unplayed says why package live doesn't play it on real servers. Empty: it does.
 	Unplayed string
-	// NoCure says why every design has a violation, if so.
-	NoCure string
 }
 
 // Reasons of several scenarios for Scenario.Unplayed.
@@ -139,9 +134,6 @@ func (s Scenario) Setting(d designs.Design) (simulation.Config, simulation.Sched
 	if d.Servers == 1 && s.Alone != nil {
 		schedule = s.Alone
 	}
-	if s.Twice != "" {
-		cfg.Locker = listTwice(s.Twice, cfg.Locker)
-	}
 	return cfg, schedule
 }
 
@@ -160,7 +152,7 @@ func (s Scenario) Play(seed uint64, d designs.Design) (simulation.Result, error)
 // scenario's requirements of liveness do not apply to it.
 func (s Scenario) PlaySchedule(seed uint64, d designs.Design, schedule simulation.Schedule) (simulation.Result, error) {
 	cfg, _ := s.Setting(d)
-	r, err := simulation.Run(seed, cfg, schedule, s.Work)
+	r, err := simulation.Run(seed, cfg, schedule, workload(s.Scripts))
 	if err != nil {
 		return r, fmt.Errorf("%s with %s: %w", s.ID, d.Name, err)
 	}

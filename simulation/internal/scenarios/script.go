@@ -46,18 +46,17 @@ var (
 	await   step = func(p *performer) bool { return p.has(p.Acquire(key)) }
 	check   step = func(p *performer) bool { return p.Valid(p.lease) }
 
-	read      = always(func(p *performer) { p.value, p.version, _ = p.Read(p.lease) })
+	read step = func(p *performer) (ok bool) {
+		var err error
+		p.value, p.version, err = p.Read(p.lease)
+		return err == nil
+	}
 	write     = always(func(p *performer) { _ = p.Write(p.lease, p.value+1, p.version) })
 	keepAlive = always(func(p *performer) { p.KeepAlive(p.lease) })
 	release   = always(func(p *performer) { _ = p.Release(p.lease) })
 
 	// update reads and writes the resource, with a check before the write.
-	update = always(func(p *performer) {
-		value, version, err := p.Read(p.lease)
-		if err == nil && p.Valid(p.lease) {
-			_ = p.Write(p.lease, value+1, version)
-		}
-	})
+	update = attempt(read, check, write)
 
 	extend           = attempt(extendOrEnd)
 	extendOrEnd step = func(p *performer) bool {
@@ -94,11 +93,7 @@ func turn(from, hold time.Duration) Script {
 
 // twoUpdates acquires the lock, updates, and updates again later if the lease is valid.
 func twoUpdates(from, again time.Duration) Script {
-	return Script{until(from), acquire, update, until(again), ifValid(update)}
-}
-
-func twoUpdatesAndRelease(from, again time.Duration) Script {
-	return append(twoUpdates(from, again), release)
+	return Script{until(from), acquire, update, until(again), ifValid(update), release}
 }
 
 // keepTrying asks again and again, and updates once it has the lock.

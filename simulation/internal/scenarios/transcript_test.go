@@ -1,7 +1,6 @@
 package scenarios_test
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -49,9 +48,7 @@ func transcript(t *testing.T, s scenarios.Scenario) string {
 		r, err := s.Play(1, d)
 		require.NoError(t, err)
 		fmt.Fprintf(&text, "\n%s (%s)\n----\n", d.Name, d.Title)
-		for _, line := range lines(r) {
-			text.WriteString(line.text + "\n")
-		}
+		text.WriteString(strings.Join(lines(r), "\n") + "\n")
 		fmt.Fprintf(&text, "verdict: %v\n", scenarios.Verdict{Kinds: r.Kinds()})
 	}
 	return text.String()
@@ -81,53 +78,38 @@ func shown(s scenarios.Scenario) []designs.Design {
 	return show
 }
 
-// line is one line of a transcript, and its true time.
-type line struct {
-	at   time.Duration
-	text string
-}
-
 // most is the largest number of lines of a run.
 const most = 40
 
 // lines returns the history, the faults and the violations. Times are in milliseconds from
 // the beginning of the scenario.
-func lines(r simulation.Result) []line {
-	var all []line
-	add := func(at time.Duration, format string, args ...any) {
-		all = append(all, line{at, fmt.Sprintf("%6d %s", (at - time.Second).Milliseconds(), fmt.Sprintf(format, args...))})
-	}
-	for _, e := range r.Log.History() {
-		who := record.Who(e.Process, e.Goroutine)
-		switch e.Kind {
-		case record.Acquired, record.Extended, record.Looked:
-			add(e.At, "%s %v, and believes in %d more", who, e.Kind, e.Validity.Milliseconds())
-		case record.Refused, record.Noted:
-			add(e.At, "%s %v: %s", who, e.Kind, e.Words)
-		case record.Write:
-			add(e.At, "%s write: version %d value %d", who, e.AsOf, e.Value)
-		default:
-			add(e.At, "%s %v", who, e.Kind)
-		}
-	}
+func lines(r simulation.Result) []string {
+	var all []string
 	for e := range r.Log.All() {
-		// The history lacks faults and refusals of guards.
+		who, text := record.Who(e.Process, e.Goroutine), ""
+		used := e.Kind == record.Read || e.Kind == record.Write
 		switch {
-		case e.Kind == record.Suffered && e.Process != "" && e.Place != "":
-			add(e.At, "       %s-%s suffers %s", e.Process, e.Place, e.Fault.Kind)
+		case e.Kind == record.Acquired, e.Kind == record.Extended, e.Kind == record.Looked:
+			text = fmt.Sprintf("%s %v, and believes in %d more", who, e.Kind, e.Validity.Milliseconds())
+		case e.Kind == record.Refused, e.Kind == record.Noted:
+			text = fmt.Sprintf("%s %v: %s", who, e.Kind, e.Words)
+		case used && e.Words == "refused":
+			text = fmt.Sprintf("       the guard refuses %s's %v", e.Process, e.Kind)
+		case e.Kind == record.Write && e.Words == "":
+			text = fmt.Sprintf("%s write: version %d value %d", who, e.AsOf, e.Value)
+		case e.Kind < record.Read, used && e.Words == "":
+			text = fmt.Sprintf("%s %v", who, e.Kind)
 		case e.Kind == record.Suffered:
-			add(e.At, "       %s suffers %s", e.Process+e.Place, e.Fault.Kind)
-		case (e.Kind == record.Read || e.Kind == record.Write) && e.Words == "refused":
-			add(e.At, "       the guard refuses %s's %v", e.Process, e.Kind)
+			text = fmt.Sprintf("       %s suffers %s", strings.Trim(e.Process+"-"+e.Place, "-"), e.Fault.Kind)
+		case e.Kind == record.Found:
+			text = "       NOT SO: " + string(e.Violation.Kind)
+		default:
+			continue
 		}
+		all = append(all, fmt.Sprintf("%6d %s", (e.At-time.Second).Milliseconds(), text))
 	}
-	for _, v := range r.Log.Violations() {
-		add(v.At, "       NOT SO: %s", v.Kind)
-	}
-	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(a.at, b.at) })
 	if len(all) > most {
-		left := len(all) - most
-		all = append(all[:most/2:most/2], append([]line{{text: fmt.Sprintf("   ... (%d lines)", left)}}, all[len(all)-most/2:]...)...)
+		all = slices.Concat(all[:most/2], []string{fmt.Sprintf("   ... (%d lines)", len(all)-most)}, all[len(all)-most/2:])
 	}
 	return all
 }

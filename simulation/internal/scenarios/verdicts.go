@@ -15,9 +15,9 @@ const (
 	// took.
 	late = "setpx-del setpx-cad tair-cas replica-async wait-late semisync"
 	// voting use five servers, and a resource without a guard.
-	voting = "redlock quarantine monitor topup default"
+	voting = "redlock quarantine topup default"
 	// watching monitor the servers' clocks and restarts.
-	watching = "monitor topup default"
+	watching = "topup default"
 	// fenced are the library with all its features, and a resource that checks the token.
 	fenced = "token-write token-admit idempotent"
 	// complete are the library with all its features.

@@ -96,7 +96,7 @@ func TestWhatHappenedIsShown(t *testing.T) {
 		{"S4", "redlock", []string{"C's clock JUMPS by +15 s", "too few servers have c1's k, for 4.9 s"}, []string{"C: clock JUMPS by +15 s", `class="un"`, `class="both"`}},
 		{"X1", "default", nil, []string{"c1 crashes"}},
 		{"S17", "setpx-del", []string{"c1 DELETES ANOTHER'S k on A"}, nil},
-		{"S13", "default", []string{"granted A B C"}, nil},
+		{"S13", "listed-checked", []string{"granted A B C"}, nil},
 	} {
 		tl := timeline.Of(played(t, test.scenario, test.design).Log)
 		shown := strings.Join(strings.Fields(text(t, tl)), " ")

@@ -193,6 +193,7 @@ func TestOtherLocks(t *testing.T) {
 	for _, row := range found {
 		assert.Equal(t, play.Found(played(t, play.Setup{Base: "S4", Design: row[0], Seed: 2}).Result), row[1], row[0])
 	}
+	assert.Contains(t, found, [2]string{"default", "none"})
 	c.eval(`(() => { const b = [...document.querySelectorAll("#side button")].find((b) => b.textContent === "default"); b.focus(); b.click() })()`)
 	c.until(`document.querySelector("#verdict").textContent === "Nothing went wrong" && location.hash.includes("design=default") && document.querySelector("#side [aria-pressed=true]").textContent === "default"`)
 	assert.Equal(t, `"default"`, c.eval(`document.activeElement.textContent`), "the focus stays")

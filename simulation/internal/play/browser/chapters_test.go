@@ -76,9 +76,10 @@ func TestChapters(t *testing.T) {
 			assert.Contains(t, chapters[i].HTML, part)
 		}
 	}
-	assert.Equal(t, []browser.ChapterRun{{"S4", "redlock", "1"}, {"S4", "monitor", "1"}}, chapters[4].Runs)
+	assert.Equal(t, []browser.ChapterRun{{"S4", "redlock", "1"}, {"S4", "default", "1"}}, chapters[4].Runs)
 	claims, _, _ := strings.Cut(chapters[5].HTML, "<h3>What the runs")
 	assert.Len(t, plain(claims), 3, "what follows the run isn't what they say")
+	assert.Equal(t, []browser.ChapterRun{{"S7", "redlock", "0"}, {"S7", "default", "0"}}, chapters[6].Runs)
 }
 
 // A change of the page's form is an error, not an empty chapter.

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 )
 
@@ -30,18 +29,4 @@ func TestRegister(t *testing.T) {
 	all := designs.All()
 	assert.Equal(t, "mine", all[len(all)-1].Name)
 	assert.Len(t, designs.Registered(), 1)
-}
-
-// A Locker can be a design, and a Recipe is enough for the locks of tutorials.
-func TestLockBy(t *testing.T) {
-	locker := func(p simulation.Process) (simulation.Locker, error) {
-		cfg := design(t, "setpx-cad").Configure(simulation.Config{})
-		return cfg.Locker(p)
-	}
-	d := designs.Design{Apply: designs.LockBy(locker)}
-	cfg := d.Configure(simulation.Config{Guard: simulation.GuardAdmits, Processes: 1})
-	assert.Equal(t, simulation.Unguarded, cfg.Guard)
-	r, err := simulation.Run(1, cfg, nil, func(c *simulation.Client) { update(c, take(c)) })
-	require.NoError(t, err)
-	assert.Equal(t, 1, did(r, "c1", "write"))
 }

@@ -216,12 +216,16 @@ func (l *Link) serve(live context.Context, client net.Conn, target string) {
 	both.Wait()
 }
 
-// carry passes pieces from one side to the other. A piece that was read reaches the server
-// even if its client is gone.
+// carry passes pieces from one side to the other. A piece that was read before a cut reaches the server
+// even if its client is gone. What is written after Cut has returned doesn't, although the connections
+// are closed a moment later.
 func (l *Link) carry(live context.Context, way direction, to io.Writer, from io.Reader) {
 	piece := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(piece)
+		if live.Err() != nil {
+			return
+		}
 		if n > 0 && l.lets(way, piece[:n]) {
 			l.travel(live, 2)
 			if _, failed := to.Write(piece[:n]); failed != nil {

@@ -193,6 +193,22 @@ func TestLinkCutsAndTurns(t *testing.T) {
 	c.receives("second x")
 }
 
+// What is written after a cut reaches nobody, also where the connections are not closed yet.
+func TestLinkCutsAtOnce(t *testing.T) {
+	l := link(t, echo(t, "a"))
+	for range 200 {
+		c := call(t, l)
+		c.say("hello")
+		c.receives("a hello")
+		before := l.Passed(Requests)
+		l.Cut()
+		_, _ = fmt.Fprintln(c.conn, "late")
+		c.isCut()
+		require.Equal(t, before, l.Passed(Requests))
+		l.Reopen()
+	}
+}
+
 // A distance makes open connections slow, too, and ends at once.
 func TestLinkIsFar(t *testing.T) {
 	const trip = 60 * time.Millisecond

@@ -192,7 +192,7 @@ func TestLegend(t *testing.T) {
 	assert.Contains(t, late.Legend, `"two holders": c1 (token …207) sent a write of "k" after c2 (token …208) had got it.`)
 	jump := ask(t, `{"base": "S4", "design": "redlock", "seed": "0"}`)
 	assert.Contains(t, jump.Legend, dashes)
-	assert.Contains(t, jump.Legend, `"two holders": c2 got "k" while c1 still had 9.69 s of it.`)
+	assert.Contains(t, jump.Legend, `"two holders": c2 got "k" while c1 still had 9.7 s of it.`)
 	assert.False(t, jump.Nobody)
 	nobody := ask(t, `{"base": "S6c", "design": "default", "seed": "0"}`)
 	assert.True(t, nobody.Nobody)

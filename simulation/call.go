@@ -14,6 +14,7 @@ import (
 type call struct {
 	message
 	name    string
+	again   bool           // by the second name of its place
 	execute func(*request) // when it has arrived at its place
 
 	// The call ends with the context, or without one at this monotonic time.
@@ -62,6 +63,9 @@ func (c *call) do(order kernel.OpOrder) *answer {
 
 func (c *call) post(order kernel.OpOrder) {
 	order.Kind, order.Place = kernel.IsCall, c.place
+	if c.again {
+		order.Op += againOp
+	}
 	c.p.Post(order, c.begin)
 }
 

@@ -15,6 +15,7 @@ import (
 type instance struct {
 	p     *process
 	place int
+	again bool // see Again
 }
 
 var (
@@ -22,13 +23,25 @@ var (
 	_ Redis         = instance{}
 )
 
-func (i instance) Name() string { return i.p.w.names[i.place] }
+// Again returns an instance of a Process by another name, as in a list that has one server twice.
+func Again(inst wire.Instance) wire.Instance {
+	second := inst.(instance)
+	second.again = true
+	return second
+}
+
+func (i instance) Name() string {
+	if i.again {
+		return i.p.w.names[i.place] + " again"
+	}
+	return i.p.w.names[i.place]
+}
 
 func (i instance) ConnLife() time.Duration { return 0 }
 
 // call makes a call that the server executes.
 func (i instance) call(name string, execute func(*server, *request)) *call {
-	c := &call{message: message{p: i.p, place: i.place}, name: name}
+	c := &call{message: message{p: i.p, place: i.place}, name: name, again: i.again}
 	c.execute = func(r *request) { i.p.server(i.place).receive(r, execute) }
 	return c
 }
@@ -47,10 +60,13 @@ func (i instance) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver
 	c.post(order)
 }
 
-// The orders of Redis's own commands and of subscriptions among the operations.
+// The orders of Redis's own commands and of subscriptions among the operations, and what is added to those of a
+// server's second name.
 const (
 	commandOp = 1<<8 + iota
 	subscribeOp
+
+	againOp = 1 << 16
 )
 
 // ask makes a call and waits for its answer.

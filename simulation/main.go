@@ -59,8 +59,8 @@ func (p *process) parts() Process {
 	cfg.Hooks = p.hooks()
 	parts := Process{Name: p.Name, Index: p.Index, Config: cfg}
 	for i := range p.w.servers {
-		parts.Instances = append(parts.Instances, instance{p, i})
-		parts.Redis = append(parts.Redis, instance{p, i})
+		parts.Instances = append(parts.Instances, instance{p: p, place: i})
+		parts.Redis = append(parts.Redis, instance{p: p, place: i})
 	}
 	return parts
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
@@ -29,7 +28,7 @@ func listing(name, title, base string, change func(*simulation.Process)) designs
 
 func serverTwice() []Scenario {
 	twice := func(p *simulation.Process) {
-		p.Instances, p.Redis = append(p.Instances, again{p.Instances[0]}), append(p.Redis, redisAgain{p.Redis[0]})
+		p.Instances, p.Redis = append(p.Instances, simulation.Again(p.Instances[0])), append(p.Redis, redisAgain{p.Redis[0]})
 	}
 	s := oneVoteLost(Scenario{
 		ID:    "S13",
@@ -57,12 +56,7 @@ func serverTwice() []Scenario {
 	return []Scenario{s}
 }
 
-// again is a server by another name.
-type again struct{ wire.Instance }
-
-func (a again) Name() string { return a.Instance.Name() + " again" }
-
-// redisAgain is the same for Redis's commands. Its keys have a prefix, as another database would keep them apart.
+// redisAgain is a server by another name. Its keys have a prefix, as another database would keep them apart.
 type redisAgain struct{ simulation.Redis }
 
 func (a redisAgain) Do(ctx context.Context, args ...string) (redismodel.Reply, error) {

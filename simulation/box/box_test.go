@@ -67,6 +67,7 @@ func (r Report) kinds() []Kind {
 
 // The algorithm of the document, with its assumptions kept, breaks nothing but what a pause does.
 func TestTheDocumentsAlgorithm(t *testing.T) {
+	t.Parallel()
 	o := options(t, "")
 	o.Faults = []string{"none", "crash", "hang", "stop", "network"}
 	r := runs(t, o, Report.unexplained)
@@ -176,6 +177,7 @@ func TestEachFaultFindsItsBug(t *testing.T) {
 
 // A lock that is set in one step and gets its expiry in another is told apart from what a pause does to every lock.
 func TestLimitsAreToldApart(t *testing.T) {
+	t.Parallel()
 	o := options(t, "two-steps")
 	o.Faults, o.Allow = []string{"pause"}, []string{limits}
 	r := runs(t, o, func(r Report) bool {
@@ -243,6 +245,7 @@ func TestSkippedPlays(t *testing.T) {
 
 // Each fault strikes in its fixed schedules.
 func TestFaultsStrike(t *testing.T) {
+	t.Parallel()
 	o := options(t, "")
 	o.Faults = slices.DeleteFunc(Faults(), func(fault string) bool { return slices.Contains(ofProcesses, fault) })
 	own := func(r Report) string { return r.list(func(b Broken) bool { return !b.Limit }) }
@@ -272,6 +275,7 @@ func TestFaultsStrike(t *testing.T) {
 
 // A client that misses that its first lock is free, as one may whose server is slow, is asked again.
 func TestFirstLockIsMissed(t *testing.T) {
+	t.Parallel()
 	o := options(t, "waits misses")
 	o.Faults = []string{"none"}
 	r, err := Run(t.Context(), o)
@@ -305,6 +309,7 @@ func TestOptions(t *testing.T) {
 
 // The random schedules are played until the time is up, and the context ends everything.
 func TestRandomSchedules(t *testing.T) {
+	t.Parallel()
 	o := options(t, "")
 	o.Faults, o.For = []string{"crash", "hang", "stop"}, time.Hour
 	var r Report
@@ -468,6 +473,7 @@ func TestDoubtfulPlays(t *testing.T) {
 
 // The driver of the protocol's page works.
 func TestTheDriverOfThePage(t *testing.T) {
+	t.Parallel()
 	o := options(t, "")
 	o.Command, o.Faults = []string{instancetest.Python(t), "testdata/driver.py"}, []string{"none", "crash", "restart"}
 	r := runs(t, o, func(r Report) bool {

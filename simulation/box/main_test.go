@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -27,6 +28,13 @@ func TestMain(m *testing.M) {
 	if words, ok := os.LookupEnv(driverVariable); ok {
 		serve(strings.Fields(words))
 		return
+	}
+	// Tests that run at the same time mostly wait: more of them can than there are processors.
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", "4")
 	}
 	goleak.VerifyTestMain(m)
 }

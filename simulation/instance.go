@@ -23,19 +23,20 @@ var (
 	_ Redis         = instance{}
 )
 
-// Again returns an instance of a Process by another name, as in a list that has one server twice.
+func (i instance) Name() string { return i.p.w.names[i.place] }
+
+// Again returns an instance by another name, as in a list that has one server twice.
 func Again(inst wire.Instance) wire.Instance {
-	second := inst.(instance)
-	second.again = true
-	return second
+	if i, simulated := inst.(instance); simulated {
+		i.again = true
+		inst = i
+	}
+	return renamed{inst}
 }
 
-func (i instance) Name() string {
-	if i.again {
-		return i.p.w.names[i.place] + " again"
-	}
-	return i.p.w.names[i.place]
-}
+type renamed struct{ wire.Instance }
+
+func (r renamed) Name() string { return r.Instance.Name() + " again" }
 
 func (i instance) ConnLife() time.Duration { return 0 }
 

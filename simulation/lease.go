@@ -95,7 +95,7 @@ func (h *holding) happened(e *record.Event) {
 		w.leases++
 		h.number, h.endedAt = w.leases, kernel.Never
 		h.p.holdings = append(h.p.holdings, h)
-		e.Change = &record.Change{Value: h.value, Quorum: h.quorum}
+		e.Change = &record.Change{Value: h.value}
 		h.told(e.Validity)
 		e.Truth = h.backing()
 	case record.Refused:

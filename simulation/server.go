@@ -30,7 +30,6 @@ type server struct {
 	replID      string
 	promoted    bool        // it was a replica before
 	mark        memory.Mark // see wire.Identity.Served
-	marked      int64       // the true time at which it was written
 	trouble     int64       // the true time of its last fault, -1 before the first
 
 	hungUntil int64

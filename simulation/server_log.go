@@ -20,7 +20,7 @@ func (s *server) change(do func(redismodel.Database)) {
 }
 
 func (s *server) setMark(m memory.Mark) {
-	s.mark, s.marked = m, s.w.Now.Load()
+	s.mark = m
 	s.append(entry{mark: m}, nil)
 }
 

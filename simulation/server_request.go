@@ -97,7 +97,6 @@ func (s *server) vote(r *request, cmd wire.Request) {
 	w, now := s.w, s.clock()
 	id := s.identity()
 	id.Mark = s.mark.Of(*id)
-	change := s.changeOf(cmd, id)
 	vote := s.data.RunIn(*id, cmd, now)
 	words := vote.Outcome.String()
 	if errors.Is(vote.Err, wire.ErrOtherRun) {
@@ -110,12 +109,7 @@ func (s *server) vote(r *request, cmd wire.Request) {
 		}
 	}
 	e := s.answered(record.Voted, r, words)
-	e.Token, e.Change = vote.Token, change
-	if change != nil {
-		for i := range change.Locks {
-			change.Locks[i].After = s.lock(change.Locks[i].Key)
-		}
-	}
+	e.Token, e.Change = vote.Token, s.changeOf(cmd)
 	granted := vote.Outcome == wire.Granted && cmd.Op != wire.Look && cmd.Op != wire.Tick
 	if granted || partly(cmd) {
 		switch cmd.Op {
@@ -148,28 +142,19 @@ func partly(cmd wire.Request) bool {
 	return cmd.Op == wire.Acquire || len(cmd.Keys) > 1 && (cmd.Op == wire.Extend || cmd.Op == wire.Release)
 }
 
-// changeOf is the Change of a request that is about to be carried out, nil if it is about no lock.
-func (s *server) changeOf(cmd wire.Request, id *wire.Identity) *record.Change {
+// changeOf is what a request has left, nil if it is about no lock.
+func (s *server) changeOf(cmd wire.Request) *record.Change {
 	if cmd.Op > wire.Release {
 		return nil
 	}
-	change := &record.Change{
-		Value: cmd.Value, Delete: cmd.Delete, Named: cmd.Run,
-		To: cmd.Fence.Token, Ahead: s.w.cfg.Quorum.MaxTTL / 2,
-		Run: [2]string{s.id, s.replID}, Mark: id.Mark, Marked: time.Duration(s.marked), Clock: s.clock().UnixMicro(),
-		Locks: make([]record.LockChange, len(cmd.Keys)),
-	}
+	change, now := &record.Change{Value: cmd.Value, Locks: make([]record.LockState, len(cmd.Keys))}, s.clock()
 	for i, key := range cmd.Keys {
-		change.Locks[i] = record.LockChange{Key: key, Before: s.lock(key)}
+		state := &change.Locks[i]
+		state.Key = key
+		state.Value, _, _ = s.data.Keys.Get(key, now)
+		state.Counter, _, _ = s.data.Counters.Get(key, now)
 	}
 	return change
-}
-
-func (s *server) lock(key string) (state record.LockState) {
-	now := s.clock()
-	state.Value, _, _ = s.data.Keys.Get(key, now)
-	state.Counter, _, _ = s.data.Counters.Get(key, now)
-	return state
 }
 
 // sendNotifications sends the notifications of the last command.

@@ -230,7 +230,7 @@ func (j *judge) crash(e *record.Event) {
 func (j *judge) vote(e *record.Event) {
 	for _, l := range e.Change.Locks {
 		at := keyOn{e.Place, l.Key}
-		k := kept{l.After.Value, j.on[at].until}
+		k := kept{l.Value, j.on[at].until}
 		for _, key := range e.Keys {
 			if key.Key == l.Key {
 				k.until = key.Until
@@ -245,8 +245,8 @@ func (j *judge) vote(e *record.Event) {
 	}
 	if r := j.rounds[e.Change.Value]; r != nil {
 		for _, l := range e.Change.Locks {
-			if l.After.Value == r.value {
-				r.counters[keyOn{e.Place, l.Key}] = l.After.Counter
+			if l.Value == r.value {
+				r.counters[keyOn{e.Place, l.Key}] = l.Counter
 			}
 		}
 	}

@@ -124,7 +124,7 @@ func clientClocks() []Scenario {
 	}}
 }
 
-// clockRates are the forms of S6: clocks that run at different rates.
+// clockRates are S6b and S6c: clocks that run at different rates.
 func clockRates() []Scenario {
 	rates := func(servers, client int64) simulation.Schedule {
 		return simulation.Schedule{

@@ -81,15 +81,16 @@ func TestScale(t *testing.T) {
 	}
 }
 
+// The leases are kept for longer than a TTL.
 func TestHeld(t *testing.T) {
 	t.Parallel() // it mostly waits
-	rows := benched(t, "-quick -parts held").Parts["held"]
-	require.Len(t, rows, 1)
-	f := rows[0].Figures
-	assert.Equal(t, 2000, rows[0].Leases)
+	needRedis(t)
+	c := Case{Contender: ours, Servers: servers, Processes: 1, Leases: 2000} // with fewer, the noise is larger than their memory
+	f, err := measurement{t.Context(), os.Stderr}.measure(c, group{ttl: 12 * time.Second, long: 15 * time.Second})
+	require.NoError(t, err)
 	assert.Greater(t, f["heap_bytes_per_lease"], 500.0, "a lease takes memory")
 	assert.Less(t, f["heap_bytes_per_lease"], 100_000.0)
-	assert.Less(t, f["leases_lost"], 1000.0, "the leases are extended, for longer than a TTL")
+	assert.Less(t, f["leases_lost"], 1000.0)
 	assert.Positive(t, f["client_cpu_cores"])
 	assert.Positive(t, f["server_cpu_cores"])
 	assert.Positive(t, f["acquired_in_seconds"])

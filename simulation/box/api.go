@@ -84,11 +84,11 @@ func (f *Fleet) steps(text string) (Schedule, error) {
 		switch {
 		case err != nil:
 		case step.Client != "":
-			err = fmt.Errorf("%q is about a client, and all clients share the links to these servers", step)
+			err = fmt.Errorf("%q is about a client, and all clients share the links to these servers: leave the client out", step)
 		case slices.Contains(ofALock, step.Do):
 			err = fmt.Errorf("%q is about the lock of a schedule of the box, and there is none", step)
-		case (step.Do == ahead || step.Do == behind) && step.By == 0:
-			err = fmt.Errorf("%q needs a time, as in %q", step, "ahead A 60s")
+		case (step.Do == ahead || step.Do == behind || step.Do == slow) && step.By == 0:
+			err = fmt.Errorf("%q needs a time, as in %q", step, string(step.Do)+" A 60s")
 		}
 	}
 	return steps, err

@@ -169,7 +169,7 @@ func (f *Fleet) do(ctx context.Context, step Step) error {
 		}
 		for _, l := range s.links {
 			if l.client == step.Client || step.Client == "" {
-				if err := l.do(ctx, step, f.key); err != nil {
+				if err := l.do(ctx, step, f.key, f.ttl); err != nil {
 					return err
 				}
 			}

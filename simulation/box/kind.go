@@ -26,7 +26,7 @@ var kinds = []struct {
 	Kind
 	means string
 }{
-	{TwoHolders, "A client found its lease valid in a check, or in an extension, that began after another client had got the lock. If each had asked before the other got it, both found theirs valid."},
+	{TwoHolders, "A client found its lease valid in a check, or in an extension, that began after another client had got the lock. If both got the lock at the same time, each found its own lease valid after that."},
 	{StaleWrite, "The resource executed a write after a later holder had used it."},
 	{LostUpdate, "A write replaced one that its writer had not read."},
 	{TokenOrder, "A later lease got a token that isn't larger."},

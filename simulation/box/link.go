@@ -4,6 +4,7 @@ package box
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"time"
 
@@ -19,13 +20,13 @@ type link struct {
 	trap      <-chan struct{} // closed when the trap has caught something, nil without one
 }
 
-// do carries out a fault of the link, or ends it. The key is the lock that traps are about.
-func (l *link) do(ctx context.Context, step Step, key string) (err error) {
+// do carries out a fault of the link, or ends it. The key is the lock that traps are about, and the TTL that of its leases.
+func (l *link) do(ctx context.Context, step Step, key string, ttl time.Duration) (err error) {
 	switch step.Do {
 	case cut:
 		l.Cut()
 	case slow:
-		l.Far(step.By)
+		l.Far(cmp.Or(step.By, ttl/2))
 	case delay:
 		l.Hold(redisproc.Requests)
 	case hold:

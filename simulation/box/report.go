@@ -107,11 +107,11 @@ func (r Report) Conclusions() (all []string) {
 	case own == "" && limit == "":
 		say("Verdict: no promise broke.")
 	case own == "":
-		say("Verdict: all that broke are limits of the algorithm (-allow limits), which the Redis document's lock has, too (%s). Nothing is %s's own.", limit, r.Name)
+		say("Verdict: all that broke are limits of the algorithm (-allow limits), which the Redis document's lock has under the same faults (%s). Nothing is %s's own.", limit, r.Name)
 	case limit == "":
 		say("Verdict: %s breaks promises that the Redis document's lock keeps: %s.", r.Name, own)
 	default:
-		say("Verdict: %s breaks promises that the Redis document's lock keeps: %s. The rest are limits of the algorithm (-allow limits), which that lock has, too: %s.", r.Name, own, limit)
+		say("Verdict: %s breaks promises that the Redis document's lock keeps: %s. The rest are limits of the algorithm (-allow limits), which that lock has under the same faults: %s.", r.Name, own, limit)
 	}
 	if allowed := r.Allowed(); allowed != "" {
 		say("Allowed: %s. Not allowed: %s.", allowed, cmp.Or(r.NotAllowed(), "nothing that was found"))

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redquorum/redlock/simulation/box/driver"
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // Run puts a client through the cases, and then through random schedules. Findings are in the
@@ -34,7 +35,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	report = b.report()
 	defer func() { b.conclude(&report, began) }()
 	cases := slices.DeleteFunc(Cases(b.options.Servers), func(c Case) bool { return !slices.Contains(b.faults(), c.Fault) })
-	b.say("accepted: %s; %d schedules, then random ones for %v", report.subject(), len(cases), b.options.For)
+	b.say("accepted: %s; %s, then random ones for %v", report.subject(), wrap.Count(len(cases), "schedule"), b.options.For)
 	if err := b.playAll(ctx, slices.Values(cases)); err != nil {
 		return report, err
 	}
@@ -145,6 +146,6 @@ func (b *box) report() Report {
 	leave(b.clocks.none != nil, clockFault+", because of "+b.clocks.why())
 	leave(!b.hello.Has(driver.CanExtend), "extensions, which the driver doesn't have")
 	leave(!b.hello.Has(driver.CanToken), "fencing tokens, which the driver doesn't have")
-	leave(!b.hello.Has(driver.CanTell), "whether a loss is told, which the driver doesn't do")
+	leave(!b.hello.Has(driver.CanTell), "whether the client tells of a loss: the driver doesn't say that it can")
 	return r
 }

@@ -186,7 +186,7 @@ func (s *server) awaits(ctx context.Context, key, keys string, ttl time.Duration
 // heal ends what steps have done.
 func (s *server) heal(ctx context.Context) error {
 	for _, l := range s.links {
-		if err := l.do(ctx, Step{Do: heal}, ""); err != nil {
+		if err := l.do(ctx, Step{Do: heal}, "", 0); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,7 @@ func (b *box) shrinks(ctx context.Context) error {
 		n++
 	}
 	if n > 0 {
-		b.say("%s: their schedules are made shorter for up to %v, and played again for up to %v", wrap.Count(n, "finding"), b.options.ShrinkFor, repeatFor)
+		b.say("%s: played again for up to %v, after those of this client alone were made shorter for up to %v", wrap.Count(n, "finding"), repeatFor, b.options.ShrinkFor)
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, b.options.ShrinkFor, errTimeUp)
 	defer cancel()

@@ -46,7 +46,7 @@ func (s *stage) judges(kind Kind, is bool, format string, args ...any) {
 // judgesTime judges how long an answer took.
 func (s *stage) judgesTime(c *client, do verb, took, wait time.Duration) {
 	if s.works(c) {
-		s.judges(Slow, took > wait+s.ttl+slack, "%s %s: the answer came after %v, though a majority of the servers works", c.name, do, took.Round(100*time.Millisecond))
+		s.judges(Slow, took > wait+s.ttl+slack, "%s %s: the answer came after %v, though a majority of the servers worked", c.name, do, took.Round(100*time.Millisecond))
 	}
 }
 

@@ -74,7 +74,7 @@ const (
 // What is done to a client's links to servers, as in "cut c1 AB".
 const (
 	cut   verb = "cut"   // connections break, and no new one is made
-	slow  verb = "slow"  // answers are late by a time, half of it on the way to the server, as in "slow c1 A 200ms"
+	slow  verb = "slow"  // answers are late by half a TTL, or by a time, as in "slow c1 A 200ms", half of it on the way to the server
 	delay verb = "delay" // requests are held back until heal, and then arrive
 	hold  verb = "hold"  // replies are held back until heal
 	lose  verb = "lose"  // replies are lost
@@ -147,16 +147,16 @@ func ParseStep(text string) (s Step, err error) {
 		case noTime == nil && s.By == 0:
 			s.By, words[i] = by, by.String()
 		default:
-			return Step{}, fmt.Errorf("box: %q in the step %q is no step's word, client, server or time", word, text)
+			return Step{}, fmt.Errorf("box: %q in the step %q is no verb, client, server or time; servers are capital letters", word, text)
 		}
 	}
 	f := forms[s.Do]
 	switch {
 	case s.Do == "" || s.String() != strings.Join(words, " ") || (f >= serversLast) != (s.Servers != "") ||
 		f != linkLast && (f == serversLast) != (s.Client == ""):
-		return s, fmt.Errorf(`box: %q is no step, which are such as "c1 waits", "pause c1", "hang AB" or "cut c1 AB"`, text)
-	case (s.By != 0 || s.Do == slow) && (s.By <= 0 || s.By > longestBy):
-		return s, fmt.Errorf(`box: the step %q has the time %v, want more than 0 and up to a year, as in "slow c1 A 200ms"`, text, s.By)
+		return s, fmt.Errorf(`box: %q is no step; want one such as "c1 waits", "pause c1", "hang AB" or "cut c1 AB"`, text)
+	case s.By < 0 || s.By > longestBy:
+		return s, fmt.Errorf("box: the step %q has the time %v, want more than 0 and up to a year", text, s.By)
 	case s.By != 0 && s.Do != slow && s.Do != ahead && s.Do != behind:
 		return s, fmt.Errorf("box: the step %q has a time; only %s, %s and %s have one", text, slow, ahead, behind)
 	}

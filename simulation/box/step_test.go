@@ -15,12 +15,12 @@ import (
 )
 
 func TestSteps(t *testing.T) {
-	for _, text := range []string{"c1 waits", "pause c2", "hang AB", "cut c1 ABC", "cut A", "slow c1 A 200ms", "ahead A 1m0s", "c3 releases"} {
+	for _, text := range []string{"c1 waits", "pause c2", "hang AB", "cut c1 ABC", "cut A", "slow c1 A", "slow c1 A 200ms", "ahead A 1m0s", "c3 releases"} {
 		step, err := ParseStep(text)
 		require.NoError(t, err)
 		assert.Equal(t, text, step.String())
 	}
-	for _, text := range []string{"", "c1", "waits c1", "pause", "c9 waits", "hang c1 AB", "cut AB c1", "hang AX", "c1 waits waits", "hang A 1s", "slow c1 A", "ahead A -1s", "ahead 1s A", "c1 waits A"} {
+	for _, text := range []string{"", "c1", "waits c1", "pause", "c9 waits", "hang c1 AB", "cut AB c1", "hang AX", "c1 waits waits", "hang A 1s", "ahead A -1s", "ahead 1s A", "c1 waits A"} {
 		_, err := ParseStep(text)
 		assert.Error(t, err, text)
 	}

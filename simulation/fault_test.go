@@ -124,7 +124,7 @@ func TestNoProgressIsFound(t *testing.T) {
 }
 
 // A client that repeats a write that wasn't answered loses its update to itself, unless the resource
-// recognizes the repetition.
+// recognises the repetition.
 func TestRepeatedWrites(t *testing.T) {
 	lost := simulation.Schedule{{Kind: fault.Cut, Process: "c1", Server: fault.Resource, Way: fault.Replies, For: 500 * ms}}
 	again := func(c *simulation.Client) {

@@ -233,7 +233,7 @@ func harmOf(r recording, words []string) (string, error) {
 		return "", errors.New("the text says that with rate nobody gets this library's lock, and Redlock has two holders")
 	}
 	return fmt.Sprintf(`%s
-With clocks at wrong rates, Redlock has two holders, and nobody gets the lock of this library, which ignores such servers.
+With clocks at wrong rates, what goes wrong is that Redlock has two holders, and that nobody gets this library's lock, because it ignores such servers.
 Other faults that did harm: %s. The other %d did none.`,
 		counted, strings.Join(others, ", "), held), nil
 }

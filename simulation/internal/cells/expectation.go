@@ -26,7 +26,7 @@ type Expectation struct {
 // String says how many runs are expected to break the lock, and why. It is about many runs, not
 // about the one that it may stand beside.
 func (e Expectation) String() string {
-	how := "some runs break this lock"
+	how := "many runs break this lock"
 	switch {
 	case !e.Broken:
 		how = "no run should break this lock"
@@ -148,7 +148,7 @@ var rules = []rule{
 	{nil, setnx, surely("a key without an expiry stays if its holder does not release it")},
 	{nil, expiring, rarely("the validity counts from the reply, without an allowance: the server forgets the lease earlier than its holder, by the time that the reply took", harm...)},
 	{nil, waiting, rarely("the validity counts from before the SET, but without an allowance for clocks", harm...)},
-	{[]string{"hang", "cut", "lose", "delay"}, expiring, rarely("as in every column; and a client that waits for seconds for each lost reply makes no progress", append(slices.Clone(harm), record.NoProgress)...)},
+	{[]string{"hang", "cut", "lose", "delay"}, expiring, rarely("work outlasts leases as without a fault, and a client that waits for seconds for each lost reply makes no progress", append(slices.Clone(harm), record.NoProgress)...)},
 	{[]string{"pause", "suspend"}, expiring, surely("a holder that is stopped between the check of its lease and its write is late with any lock", harm...)},
 	{[]string{"delay-write"}, expiring, surely("a delayed write overwrites the next holder's data with any lock", harm...)},
 	{[]string{"duplicate-write"}, expiring, surely("a write that is carried out twice undoes the writes in between", harm...)},
@@ -166,7 +166,7 @@ var rules = []rule{
 
 	// Tokens on one server.
 	{nil, counting, rarely("the validity counts from the reply; if tokens order the holders at all, then only their writes", dataAlone...)},
-	{[]string{"hang", "cut", "lose", "delay"}, counting, rarely("as in every column; and a client that waits for seconds for each lost reply makes no progress", append(slices.Clone(dataAlone), record.NoProgress)...)},
+	{[]string{"hang", "cut", "lose", "delay"}, counting, rarely("work outlasts leases as without a fault, and a client that waits for seconds for each lost reply makes no progress", append(slices.Clone(dataAlone), record.NoProgress)...)},
 	{[]string{"pause", "suspend"}, counting, surely("a late holder has the larger token, or the same as the next holder", dataAlone...)},
 	{[]string{"delay-write", "duplicate-write"}, counting, surely("reads are not checked: a late write comes between the next holder's read and write", dataAlone...)},
 	{[]string{"split-brain"}, counting, surely("the old and the new master count separately", dataAlone...)},
@@ -175,9 +175,9 @@ var rules = []rule{
 	{[]string{"all"}, counting, rarely("each of these faults alone breaks it")},
 
 	// A majority.
-	{nil, majority, never("of two majorities one server votes only once, the time counts from before the first command, by two clocks and with an allowance, and a client that is not sure gives the lock up")},
+	{nil, majority, never("two majorities share a server, which votes once; the time counts from before the first command, by two clocks and with an allowance, and a client that is not sure gives the lock up")},
 	{[]string{"pause", "suspend", "step-server", "evict"}, slices.Concat(admits, knows), never("the resource sees a holder's token before the holder reads, and refuses smaller tokens from then on, whoever believes that it holds the lock")},
-	{[]string{"delay-write", "duplicate-write"}, knows, never("the resource recognizes repeated writes, and refuses a holder's writes that arrive out of order")},
+	{[]string{"delay-write", "duplicate-write"}, knows, never("the resource recognises repeated writes, and refuses a holder's writes that arrive out of order")},
 	{[]string{"pause", "suspend"}, unfenced, surely("a holder that is stopped between the check of its lease and its write is late with any lock", anything...)},
 	{[]string{"pause", "suspend"}, writes, surely("a late write comes between the next holder's read and write", dataAlone...)},
 	{[]string{"delay-write"}, unfenced, surely("a delayed write overwrites the next holder's data with any lock", harm...)},
@@ -195,7 +195,7 @@ var rules = []rule{
 	{[]string{"restart-1sec", "failover"}, minting, never("servers that have restarted do not vote until every lease that they may have forgotten has expired, and a counter from another run of its server is first raised to the clock: tokens rise even if all counters have lost their last values")},
 	{[]string{"evict"}, unfenced, rarely("evicted keys free their servers' votes; a lease on five servers survives two", anything...)},
 	{[]string{"evict"}, redlock, surely("evicted keys free their servers' votes, and no key is restored", harm...)},
-	{[]string{"flush"}, redlock, surely("a flushed server votes again, because no client checks its restart mark", anything...)},
+	{[]string{"flush"}, redlock, surely("a flushed server votes again: no client looks for its mark", anything...)},
 	{[]string{"flush"}, slices.Concat(voting[1:], library), rarely("a majority may be flushed after it granted and before its answers arrive; no other client gets the lock until the flushed servers vote again", record.Overvalued)},
 	{[]string{"evict"}, writes, rarely("there are two holders, and reads are not checked", dataAlone...)},
 	{[]string{"all"}, unfenced, surely("these include pauses, late writes and flushed servers").within(400)},
@@ -209,10 +209,10 @@ var rules = []rule{
 	// Flaws that break columns in which the other designs hold. A column that breaks no
 	// design would prove nothing.
 	{[]string{"slow"}, []string{"half-quorum"}, surely("two halves of the servers count as two majorities")},
-	{[]string{"cut", "hang"}, []string{"half-quorum"}, surely("as in every column: two halves")},
+	{[]string{"cut", "hang"}, []string{"half-quorum"}, surely("two halves of the servers count as two majorities")},
 	{[]string{"slow"}, []string{"setex"}, surely("SETEX overwrites: every client that asks gets the lock")},
 	{[]string{"slow"}, []string{"same-value"}, surely("a release after the lease has expired deletes the next holder's lock, which has the same value", harm...)},
-	{[]string{"duplicate-write"}, []string{"repeats-only"}, rarely("the resource recognizes repeated writes", harm...)},
+	{[]string{"duplicate-write"}, []string{"repeats-only"}, rarely("the resource recognises repeated writes", harm...)},
 	{[]string{"delay-write"}, []string{"repeats-only"}, surely("a late write is no repetition", harm...)},
 	{[]string{"step-client"}, []string{"wall-clock", "expire-at"}, surely("it uses only the wall clock", anything...)},
 	{[]string{"rate-small"}, []string{"no-drift"}, surely("there is no allowance for the servers' clocks", belief...)},

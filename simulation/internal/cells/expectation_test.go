@@ -57,7 +57,7 @@ func TestEachColumnBites(t *testing.T) {
 // An expectation is about many runs, and can't be read as one about the run beside it.
 func TestExpectationInWords(t *testing.T) {
 	for says, e := range map[string]Expectation{
-		"some runs break this lock, because it leaks":      surely("it leaks"),
+		"many runs break this lock, because it leaks":      surely("it leaks"),
 		"few runs break this lock, because it leaks":       rarely("it leaks"),
 		"no run should break this lock, because it is dry": never("it is dry"),
 	} {

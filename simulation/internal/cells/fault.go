@@ -45,7 +45,7 @@ const (
 	Clients  Group = "the client's process and clocks"
 	Servers  Group = "the servers' clocks and memory"
 	Links    Group = "the way between them"
-	Resource Group = "the way to the resource, and all of these"
+	Resource Group = "the way to the resource, and any of these"
 )
 
 const (
@@ -159,7 +159,7 @@ func Faults() []Fault {
 		Needs: []string{"a request arrived twice"},
 		kinds: []fault.Kind{fault.Duplicate}, shape: toResource,
 	}, {
-		Name: "all", Title: "all of these together",
+		Name: "all", Title: "a few faults of any of these kinds",
 		Group: Resource, Source: "what a year brings",
 		Needs: []string{"a process was paused", forgot, "a server hung", skewed, "a request was lost"},
 		kinds: fault.Kinds(), shape: beforeWrites,

@@ -53,7 +53,7 @@ func TestMatrixOfTwoDesigns(t *testing.T) {
 	assert.Regexp(t, `(?m)^restart-empty: redlock [\d.]+%, token-admit none$`, text)
 	assert.Regexp(t, `(?m)^cut: redlock none, token-admit none$`, text)
 	assert.Regexp(t, `redlock / restart-empty: \d+ of 20 runs: [\d.]+ % \([\d.]+ to [\d.]+ %\)`, text)
-	seed := regexp.MustCompile(`redlock / restart-empty: .*two\s+holders\s+\d+\s+\(seed\s+(\d+)\)`).FindStringSubmatch(strings.ReplaceAll(text, "\n    ", " "))
+	seed := regexp.MustCompile(`redlock / restart-empty: .*two\s+holders\s+in\s+\d+,\s+first\s+with\s+seed\s+(\d+)`).FindStringSubmatch(strings.ReplaceAll(text, "\n    ", " "))
 	require.NotNil(t, seed)
 	story, _ := does(t, exitOK, "run", "restart-empty", "-design", "redlock", "-seed", seed[1])
 	assert.Contains(t, story, "TWO HOLDERS")

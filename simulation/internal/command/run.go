@@ -46,9 +46,12 @@ func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := timeline.Of(p.Result.Log).Text(stdout, title); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "\nfound: %s; expected: %s\n", play.Found(p.Result), p.Expected)
-	fmt.Fprintf(stdout, "trace: sha256 %s\n", p.Result.Log.Digest())
-	if p.Unexpected == nil {
+	fmt.Fprintf(stdout, "\nfound: %s", play.Found(p.Result))
+	if p.Expected != play.Anything {
+		fmt.Fprintf(stdout, "; expected: %s", p.Expected)
+	}
+	fmt.Fprintf(stdout, "\ntrace: sha256 %s\n", p.Result.Log.Digest())
+	if p.Expected != play.Anything && p.Unexpected == nil {
 		fmt.Fprintln(stdout, "as expected")
 	}
 	return p.Unexpected

@@ -107,7 +107,7 @@ func (c *Canvas) write(w io.Writer, style string) error {
 	}
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" class="rl" role="img" aria-label="%s" width="%s" height="%s" viewBox="0 0 %s %s">`+"\n%s",
-		escaped(strings.TrimSpace(c.Title+". "+c.Desc)), px(natural*width), px(natural*height), px(width), px(height), style)
+		escaped(strings.TrimPrefix(strings.TrimSpace(c.Title+". "+c.Desc), ". ")), px(natural*width), px(natural*height), px(width), px(height), style)
 	fmt.Fprintf(&out, `<rect class="paper" width="%s" height="%s"/>`+"\n", px(width), px(height))
 	shapes := slices.Clone(c.Shapes)
 	slices.SortStableFunc(shapes, func(a, b Shape) int { return a.layer - b.layer })

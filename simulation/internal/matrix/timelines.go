@@ -28,7 +28,7 @@ func (r Result) Timelines() ([]report.TimelineRun, error) {
 			}
 			run := report.TimelineRun{Design: design, Fault: fault, Log: result.Log}
 			for _, kind := range result.Kinds() {
-				if cells.Promised(d, kind) {
+				if cells.Harms(d, kind) {
 					run.Kinds = append(run.Kinds, string(kind))
 				}
 			}

@@ -48,13 +48,13 @@ type base interface {
 	PlaySchedule(uint64, designs.Design, simulation.Schedule) (simulation.Result, error)
 }
 
-// anything is the expectation if there is none.
-const anything = "anything"
+// Anything is the expectation if there is none.
+const Anything = "anything"
 
 // Play plays a run. Errors Are simulation.ErrConfig, or name an unknown base or design with those
 // that exist.
 func Play(setup Setup) (run Run, err error) {
-	run = Run{Seed: setup.Seed, Schedule: slices.Clone(setup.Schedule), Expected: anything}
+	run = Run{Seed: setup.Seed, Schedule: slices.Clone(setup.Schedule), Expected: Anything}
 	s, noScenario := scenarios.ByID(setup.Base)
 	f, noFault := cells.ByName(setup.Base)
 	w, noWorkload := search.ByName(setup.Base)
@@ -67,7 +67,7 @@ func Play(setup Setup) (run Run, err error) {
 		if run.Design, run.Expected, err = ofScenario(s, setup.Design); err != nil {
 			return run, err
 		}
-		if run.Expected != anything {
+		if run.Expected != Anything {
 			check = func(r simulation.Result) error { return s.Check(r, run.Design) }
 		}
 		_, own = s.Setting(run.Design)
@@ -90,7 +90,7 @@ func Play(setup Setup) (run Run, err error) {
 		return run, errors.Join(noScenario, noFault, noWorkload)
 	}
 	if setup.Schedule != nil {
-		run.Expected = anything
+		run.Expected = Anything
 		run.Result, err = of.PlaySchedule(run.Seed, run.Design, run.Schedule)
 		return run, err
 	}
@@ -108,7 +108,7 @@ func ofScenario(s scenarios.Scenario, name string) (designs.Design, string, erro
 		name = cmp.Or(name, s.Designs()[0].Name)
 	}
 	if yours, err := designs.ByName(name); err == nil && yours.Group == designs.Yours {
-		return yours, anything, nil
+		return yours, Anything, nil
 	}
 	d, err := s.Design(cmp.Or(name, "default"))
 	return d, s.Verdicts[d.Name].String(), err

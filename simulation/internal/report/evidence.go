@@ -41,9 +41,9 @@ func (c Cell) Counts() (all []string) {
 	for _, kind := range slices.SortedFunc(maps.Keys(c.Kinds), func(a, b string) int {
 		return cmp.Or(c.Kinds[b]-c.Kinds[a], strings.Compare(a, b))
 	}) {
-		text := fmt.Sprintf("%s %d", kind, c.Kinds[kind])
+		text := fmt.Sprintf("%s in %d", kind, c.Kinds[kind])
 		if seed, known := c.First[kind]; known {
-			text += fmt.Sprintf(" (seed %d)", seed)
+			text += fmt.Sprintf(", first with seed %d", seed)
 		}
 		all = append(all, text)
 	}

@@ -34,6 +34,7 @@ func HTML(w io.Writer, r Report) error {
 		"join":    func(s []string) string { return strings.Join(s, "; ") },
 		"picture": func(design, fault string) template.HTML { return pictures[[2]string{design, fault}] },
 		"legend":  func() string { return legend },
+		"signs":   timeline.Legend,
 		"css":     func() template.CSS { return template.CSS(drawing.Page() + pageCSS) }, //nolint:gosec // all of it is this module's
 	}).Parse(pageTemplate))
 	if err := t.Execute(w, r); err != nil {

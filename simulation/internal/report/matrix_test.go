@@ -69,6 +69,6 @@ func TestFirstSeeds(t *testing.T) {
 	}
 	var text strings.Builder
 	require.NoError(t, m.Text(&text))
-	assert.Contains(t, strings.Join(strings.Fields(text.String()), " "), "redlock / empty: 16 of 40 runs: 40 % (26.3 to 55.4 %), two holders 16 (seed 3), stale write 5 (seed 0)")
-	assert.Contains(t, html(t, report.Report{Matrix: m}), "two holders 16 (seed 3). stale write 5 (seed 0).")
+	assert.Contains(t, strings.Join(strings.Fields(text.String()), " "), "redlock / empty: 16 of 40 runs: 40 % (26.3 to 55.4 %); two holders in 16, first with seed 3; stale write in 5, first with seed 0")
+	assert.Contains(t, html(t, report.Report{Matrix: m}), "Found: two holders in 16, first with seed 3; stale write in 5, first with seed 0.")
 }

@@ -61,5 +61,5 @@ func (c Cell) found() string {
 	if c.Unexpected {
 		words = append(words, "! not as expected")
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(words, "; ")
 }

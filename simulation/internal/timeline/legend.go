@@ -12,32 +12,49 @@ import (
 // stretch is how far, in pixels, the axis moves a moment before a reader has to know.
 const stretch = 8
 
-// legend explains the signs that are drawn, and the words for this run's violations.
-func (p *plot) legend() (out []string) {
-	drawn := func(class string, size float64) bool {
+// signs are what can be drawn, each with what it means.
+var signs = []struct {
+	text string
+	is   func(*plot) bool // it is drawn
+}{
+	{"Thick bar: a client believes that it holds the lock.", drawn("b", barHeight)},
+	{"Thin bar: a server has the client's key.", drawn("b", thinHeight)},
+	{"Thin bar without a thick one above it: a try that got no lock, or a key that was left behind.", func(p *plot) bool {
+		return slices.ContainsFunc(p.t.tenures, p.tries)
+	}},
+	{"Red dashes: too few servers have the client's key.", drawn("un", 0)},
+	{"Red area: two clients believe at once that they hold the lock.", drawn("both", 0)},
+	{"Yellow bar: a client or a server stands still.", drawn("wait", 0)},
+	{"Large dot: a write.", drawn("d", writeSize)},
+	{"Small dot: a read.", drawn("d", readSize)},
+	{"Red dot: a write that is a violation.", drawn("dal", 0)},
+	{"Green ring: the resource refuses an operation.", drawn("dok", 0)},
+	{"Yellow line: a fault.", drawn("fl", 0)},
+	{"Red line: a check finds a violation.", drawn("vl", 0)},
+	{"Time is stretched where much happens at once.", (*plot).stretched},
+}
+
+// drawn looks for shapes of a class, with a height unless that is 0.
+func drawn(class string, height float64) func(*plot) bool {
+	return func(p *plot) bool {
 		return slices.ContainsFunc(p.Shapes, func(s drawing.Shape) bool {
-			return strings.TrimRight(s.Class, "0123456789") == class && (size == 0 || s.H == size)
+			return strings.TrimRight(s.Class, "0123456789") == class && (height == 0 || s.H == height)
 		})
 	}
-	for _, sign := range []struct {
-		is   bool
-		text string
-	}{
-		{drawn("b", barHeight), "Thick bar: a client believes that it holds the lock."},
-		{drawn("b", thinHeight), "Thin bar: a server has the client's key."},
-		{slices.ContainsFunc(p.t.tenures, p.tries), "Thin bar without a thick one above it: a try that got no lock, or a key that was left behind."},
-		{drawn("un", 0), "Red dashes: too few servers have the client's key."},
-		{drawn("both", 0), "Red area: two clients believe at once that they hold the lock."},
-		{drawn("wait", 0), "Yellow bar: a client or a server stands still."},
-		{drawn("d", writeSize), "Large dot: a write."},
-		{drawn("d", readSize), "Small dot: a read."},
-		{drawn("dal", 0), "Red dot: a write that is a violation."},
-		{drawn("dok", 0), "Green ring: the resource refuses an operation."},
-		{drawn("fl", 0), "Yellow line: a fault."},
-		{drawn("vl", 0), "Red line: a check finds a violation."},
-		{p.stretched(), "Time is stretched where much happens at once."},
-	} {
-		if sign.is {
+}
+
+// Legend explains all signs of drawings.
+func Legend() (all []string) {
+	for _, sign := range signs {
+		all = append(all, sign.text)
+	}
+	return all
+}
+
+// legend explains the signs that are drawn, and the words for this run's violations.
+func (p *plot) legend() (out []string) {
+	for _, sign := range signs {
+		if sign.is(p) {
 			out = append(out, sign.text)
 		}
 	}

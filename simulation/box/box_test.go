@@ -393,7 +393,7 @@ two holders by restart, in "a title"
     start A
 `, text)
 	assert.Equal(t, []string{
-		"Verdict: <a client> breaks promises that the Redis document's lock keeps: without a fault: never free. The rest are limits of the algorithm (-allow limits), which that lock has, too: pause: stale write, lost update; restart: two holders.",
+		"Verdict: <a client> breaks promises that the Redis document's lock keeps: without a fault: never free. The rest are limits of the algorithm (-allow limits), which that lock has under the same faults: pause: stale write, lost update; restart: two holders.",
 		"Allowed: pause: lost update; restart: two holders. Not allowed: without a fault: never free; pause: stale write.",
 		"Unknown: hang never struck, so nothing is known of it.",
 		"Skipped: 1 play, because a client did not get its first lock: c1 got nothing.",
@@ -418,7 +418,7 @@ two holders by restart, in "a title"
 	assert.Empty(t, r.NotAllowed())
 
 	r.Tallies = r.Tallies[2:4]
-	assert.Equal(t, "Verdict: all that broke are limits of the algorithm (-allow limits), which the Redis document's lock has, too (restart: two holders). Nothing is <a client>'s own.", r.Conclusions()[0])
+	assert.Equal(t, "Verdict: all that broke are limits of the algorithm (-allow limits), which the Redis document's lock has under the same faults (restart: two holders). Nothing is <a client>'s own.", r.Conclusions()[0])
 	r.Tallies[1].Kinds[0].Limit = false
 	assert.Equal(t, "Verdict: <a client> breaks promises that the Redis document's lock keeps: restart: two holders.", r.Conclusions()[0])
 	r.Tallies[1].Kinds = nil

@@ -138,7 +138,7 @@ const classOf = (of) => (of.verdict !== "none" ? "bad" : of.nobody ? "" : "good"
 function expectedOf(of) {
   if (!of.own) return "Your own faults: no expected result.";
   if (of.unexpected) return `Not as expected: ${of.unexpected}.`;
-  return of.expected === of.verdict ? "As expected." : `Expected of many runs: ${of.expected}.`;
+  return of.expected === of.verdict ? "As expected." : `Expected: ${of.expected}.`;
 }
 
 // clock writes a moment in milliseconds, to the microsecond: "11 104.506 ms".

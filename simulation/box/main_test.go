@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
@@ -29,13 +29,7 @@ func TestMain(m *testing.M) {
 		serve(strings.Fields(words))
 		return
 	}
-	// Tests that run at the same time mostly wait: more of them can than there are processors.
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
-		_ = flag.Set("test.parallel", "4")
-	}
+	instancetest.AtOnce(4)
 	goleak.VerifyTestMain(m)
 }
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -40,13 +39,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		main() // it exits
 	}
-	// Parallel tests wait most of the time: more of them can run at once than there are processors.
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
-		_ = flag.Set("test.parallel", "8")
-	}
+	instancetest.AtOnce(8)
 	if signal.Ignored(os.Interrupt) {
 		// A script started this program in its background, and the commands of the tests would inherit
 		// that. A signal that a program takes is not ignored in what it starts.

@@ -179,6 +179,7 @@ func TestAbandonedValuesAreNotDeleted(t *testing.T) {
 				f.warm()
 				f.hang(2)
 				lease := f.acquire("k")
+				synctest.Wait() // so its SET is the first in the hung server's queue
 				end(f, lease)
 				for range 2 {
 					_, err := f.TryAcquire(f.ctx, "k")

@@ -32,17 +32,20 @@ func (l *Lease) Extend(ctx context.Context) error {
 	return l.extend(ctx, 0)
 }
 
-// Keep extends the lease as Extend does, and makes its keys stay on the instances for at least d
-// after this extension and after each later one. So no other client gets the lock for that long,
+// Keep extends the lease as Extend does, and makes its keys stay on the instances for at least d,
+// which later extensions don't shorten. So no other client gets the lock for that long,
 // even if the lease is left (Leave) or the process ends. d may be longer than MaxTTL: whole
 // milliseconds, at least Terms.TTL, at most ten years. Keep doesn't make the lease itself valid
 // for longer, and Release frees the lock as usual. Terms.MaxLife doesn't limit Keep. A lease that
 // is handed off forgets d.
 //
+// Call it before other extensions: an instance where one of them had no answer doesn't count, because
+// what arrives late would shorten the time.
+//
 // Beyond MaxTTL, the keys that stay don't protect as a lease does: a server that lost its data
 // votes again after its quarantine. Package once says what can be built on Keep, for a job that
 // must not be begun again. Errors are those of Extend, and ErrConfig for d. After an error the
-// keys may stay where the extension arrived.
+// keys may stay where the extension arrived, and the lease isn't worse off.
 func (l *Lease) Keep(ctx context.Context, d time.Duration) error {
 	if l.none() {
 		return errNoLease
@@ -91,6 +94,7 @@ type extension struct {
 	lease  *Lease
 	req    *wire.Request
 	length time.Duration // the validity that it gives, from start on
+	least  time.Duration // for how long an instance must keep the key to count
 	capped bool          // Terms.MaxLife has cut it
 	calls  []call
 	start  drift.Instant
@@ -115,6 +119,7 @@ func (l *Lease) newExtension(ctx context.Context, keep, timeout time.Duration) (
 		return nil, l.extendError(fmt.Errorf("%w: its life may not exceed MaxLife, %v", ErrNotExtended, l.terms.MaxLife), nil, nil)
 	}
 	capped := ttl < l.terms.TTL
+	least := max(ttl, keep)
 	l.mu.Lock()
 	l.keep = max(l.keep, keep)
 	ttl = max(ttl, l.keep)
@@ -124,7 +129,7 @@ func (l *Lease) newExtension(ctx context.Context, keep, timeout time.Duration) (
 	req := v.request(wire.Extend)
 	req.TTL = ttl
 	e := l.asking(req, length)
-	e.capped = capped
+	e.capped, e.least = capped, least
 	for i := range e.calls {
 		e.calls[i].timeout = timeout
 	}
@@ -135,7 +140,7 @@ func (l *Lease) newExtension(ctx context.Context, keep, timeout time.Duration) (
 func (l *Lease) asking(req *wire.Request, length time.Duration) *extension {
 	c := l.c
 	return &extension{
-		lease: l, req: req, length: length, calls: l.value.calls(req, nil),
+		lease: l, req: req, length: length, least: req.TTL, calls: l.value.calls(req, nil),
 		votes: slices.Clone(c.pending), tally: majority.Tally{Majority: c.majority},
 	}
 }
@@ -182,16 +187,16 @@ func (c *core) sendExtensions(all []*extension, to taker) {
 func (e *extension) decided() bool { return e.tally.Verdict() != majority.Pending }
 
 // count takes in server i's vote. A server keeps the key for what it granted only if nothing shortens it:
-// an extension sets the TTL at its arrival. If an earlier one has no answer and a shorter TTL than one
-// by Keep, it may arrive after that one, when the server has hung. With an equal or a longer TTL the
-// key only lives longer.
+// an extension sets the TTL at its arrival. If an earlier one has no answer and a TTL that is shorter than what
+// this one promises, as Keep may, it may arrive after this one, when the server has hung. With an equal or a
+// longer TTL the key only lives longer.
 func (e *extension) count(i int, ballot *Ballot) {
 	if e.decided() {
 		return
 	}
-	if late := e.lease.value.shorter(i, e.req.TTL); late > 0 && ballot.Vote.Outcome == wire.Granted {
+	if late := e.lease.value.shorter(i, e.least); late > 0 && ballot.Vote.Outcome == wire.Granted {
 		ballot = &Ballot{Instance: ballot.Instance, Latency: ballot.Latency}
-		ballot.Vote.Err = fmt.Errorf("%w: an earlier extension, to %v, may still arrive and shorten this one, to %v", ErrTimeout, late, e.req.TTL)
+		ballot.Vote.Err = fmt.Errorf("%w: an earlier extension, to %v, may still arrive and shorten this one, to %v", ErrTimeout, late, e.least)
 	}
 	e.votes[i] = ballot
 	e.tally.Count(ballot.Vote.Outcome)

@@ -449,7 +449,27 @@ func TestKeep(t *testing.T) {
 	})
 }
 
-// Nor does it make Keep's uncertain if it was carried out, by an instance in quarantine, or never sent.
+// An extension without an answer may arrive after Keep's and shorten its time, however late that is. So Keep fails, and
+// its holder loses nothing by that: the lease is still extended.
+func TestKeepAfterALostExtension(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		lease.KeepAlive()
+		time.Sleep(2 * time.Second)
+		f.hang()
+		time.Sleep(2 * time.Second)
+		f.resume()
+		time.Sleep(time.Minute)
+		err := lease.Keep(f.ctx, time.Hour)
+		require.ErrorIs(t, err, quorum.ErrNotExtended)
+		require.ErrorContains(t, err, "an earlier extension, to 10s, may still arrive and shorten this one, to 1h0m0s")
+		require.NoError(t, lease.Extend(f.ctx))
+		time.Sleep(time.Minute)
+		f.giveBack(lease)
+	})
+}
+
+// It can't if it was carried out, by an instance in quarantine, or never sent.
 func TestExtensionThatIsNotLate(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")

@@ -29,11 +29,11 @@ func TestOneOfThoseThatTryAtOnceGetsTheLock(t *testing.T) {
 	ctx := context.Background()
 	var urls []string
 	for range 5 {
-		urls = append(urls, instancetest.Start(t, instancetest.Config{}).URL())
+		urls = append(urls, instancetest.Start(t, instancetest.Config{}).URL()+"?dial_timeout=15s")
 	}
 	locks := make([]*quorum.Coordinator, 20)
 	for i := range locks {
-		c, err := redlock.Open(quorum.Config{TTL: 20 * time.Second, InstanceTimeout: 4 * time.Second, Owner: fmt.Sprint("client", i)}, urls...)
+		c, err := redlock.Open(quorum.Config{TTL: time.Minute, MaxTTL: 2 * time.Minute, InstanceTimeout: 15 * time.Second, Owner: fmt.Sprint("client", i)}, urls...)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, c.Close(ctx)) })
 		require.NoError(t, c.Trust(ctx))

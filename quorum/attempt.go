@@ -45,10 +45,13 @@ func (a *attempt) run(ctx context.Context) (*Lease, *RoundError) {
 	if err := c.admission.admit(ctx, a.handle != "" || a.decider >= 0, a.once); err != nil {
 		return nil, a.notAdmitted(ctx, err)
 	}
-	//guard:rollback-before-close  Close waits until a round that has begun is a lease or was rolled back
-	c.background.add()
-	defer c.background.finish()
 	entered, admitted := c.reader.Now(), true
+	//guard:rollback-before-close  Close waits until a round that has begun is a lease or was rolled back
+	if !c.background.begin() {
+		c.admission.end(false, false, entered.Mono, entered.Mono)
+		return nil, a.notAdmitted(ctx, ErrClosed)
+	}
+	defer c.background.finish()
 	defer func() {
 		// Also after a panic in a hook, because the caller may recover, as net/http does.
 		//guard:admission-after-panic  a round whose hook panics is no longer counted as under way

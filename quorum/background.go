@@ -35,7 +35,18 @@ func (b *background) add() {
 	b.mu.Unlock()
 }
 
-// finish ends what add counted.
+// begin is add for work that must not begin after close, whose end nobody would wait for. It reports whether it may.
+func (b *background) begin() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.isClosed() {
+		return false
+	}
+	b.n++
+	return true
+}
+
+// finish ends what add or begin counted.
 func (b *background) finish() { b.less(&b.n) }
 
 func (b *background) less(count *int) {

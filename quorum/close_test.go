@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -165,4 +166,27 @@ func TestCloseBeforeTheRollback(t *testing.T) {
 		require.NoError(t, f.Close(ctx))
 		require.Empty(t, f.left())
 	})
+}
+
+// A call that has found the Coordinator open begins no round after Close has returned: nobody would wait for its rollback.
+func TestNoRoundAfterClose(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		before := len(f.log(0))
+		_, err := f.TryAcquire(closingContext{f.ctx, sync.OnceFunc(func() { require.NoError(t, f.Close(f.ctx)) })}, "k")
+		require.ErrorIs(t, err, quorum.ErrClosed)
+		synctest.Wait()
+		require.Len(t, f.log(0), before)
+	})
+}
+
+// closingContext closes the Coordinator in the middle of the call that it is given to.
+type closingContext struct {
+	context.Context
+	close func()
+}
+
+func (c closingContext) Value(key any) any {
+	c.close()
+	return c.Context.Value(key)
 }

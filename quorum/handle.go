@@ -29,8 +29,8 @@ import (
 // needs a quorum on which the old value was still there. So no other client had the lock in
 // between, as with an extension. Late requests of the sender name the old value. They can't
 // shorten, extend or delete the new one. Where the key is free, they may set the old value again.
-// No client counts that value, and the sender deletes it. A second Resume of the same handle
-// fails, because no quorum has the old value any more.
+// No client counts that value. The sender deletes it on each instance that wasn't known to have it at the hand-off,
+// and elsewhere it expires. A second Resume of the same handle fails, because no quorum has the old value any more.
 //
 // The new lease has a new token, so that a resource that has seen it refuses late writes of
 // the sender. The token comes from the counters, as with every acquisition, so the argument for
@@ -78,9 +78,9 @@ func (h Handle) Deadline() time.Time { return h.fields().Deadline }
 
 // HandOff ends the lease in this process, without releasing it, and returns a handle for
 // another process. It waits for an extension that is under way and for answers that are still
-// missing, but no longer than until ctx ends. If an instance hangs, that may take several
-// InstanceTimeouts, because an extension of KeepAlive waits for up to four. The contexts of the
-// lease end with ErrHandedOff, and later calls on it fail with ErrHandedOff.
+// missing, but no longer than until ctx ends: a key that a slow instance sets after that may stay for its TTL. If an
+// instance hangs, that may take several InstanceTimeouts, because an extension of KeepAlive waits for up to four. The
+// contexts of the lease end with ErrHandedOff, and later calls on it fail with ErrHandedOff.
 //
 // The lease keeps its deadline, and expires if it isn't resumed. MaxLife keeps counting, too.
 //

@@ -40,7 +40,7 @@ func (l *Lease) Extend(ctx context.Context) error {
 // is handed off forgets d.
 //
 // Call it before other extensions: an instance where one of them had no answer doesn't count, because
-// what arrives late would shorten the time.
+// what arrives late would shorten the time. Then no other try helps (Retryable).
 //
 // Beyond MaxTTL, the keys that stay don't protect as a lease does: a server that lost its data
 // votes again after its quarantine. Package once says what can be built on Keep, for a job that
@@ -196,11 +196,23 @@ func (e *extension) count(i int, ballot *Ballot) {
 	}
 	if late := e.lease.value.shorter(i, e.least); late > 0 && ballot.Vote.Outcome == wire.Granted {
 		ballot = &Ballot{Instance: ballot.Instance, Latency: ballot.Latency}
-		ballot.Vote.Err = fmt.Errorf("%w: an earlier extension, to %v, may still arrive and shorten this one, to %v", ErrTimeout, late, e.least)
+		ballot.Vote.Err = shortenedError{late, e.least}
 	}
 	e.votes[i] = ballot
 	e.tally.Count(ballot.Vote.Outcome)
 }
+
+// shortenedError is why an instance that granted an extension doesn't count.
+type shortenedError struct{ late, least time.Duration }
+
+func (e shortenedError) Error() string {
+	return fmt.Sprintf("%v: an earlier extension, to %v, may still arrive and shorten this one, to %v", ErrTimeout, e.late, e.least)
+}
+
+func (e shortenedError) Unwrap() error { return ErrTimeout }
+
+// Permanent: nothing says that the earlier one can't arrive any more.
+func (e shortenedError) Permanent() bool { return true }
 
 // conclude reports how the extension ended.
 func (e *extension) conclude(ctx context.Context, err error) error {

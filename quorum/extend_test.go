@@ -462,6 +462,8 @@ func TestKeepAfterALostExtension(t *testing.T) {
 		time.Sleep(time.Minute)
 		err := lease.Keep(f.ctx, time.Hour)
 		require.ErrorIs(t, err, quorum.ErrNotExtended)
+		require.ErrorIs(t, err, quorum.ErrTimeout)
+		require.False(t, quorum.Retryable(err))
 		require.ErrorContains(t, err, "an earlier extension, to 10s, may still arrive and shorten this one, to 1h0m0s")
 		require.NoError(t, lease.Extend(f.ctx))
 		time.Sleep(time.Minute)

@@ -13,109 +13,84 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// script writes a record by hand. Each client has one lease on the same key, and a time is in milliseconds.
-type script struct {
-	log     record.Log
-	now     time.Duration
-	clients map[string]*scripted
-	leases  int
-	sent    uint64
-	version uint64 // the resource's
-}
-
-// scripted is a client of a script.
+// scripted is a client of a script. It has one lease.
 type scripted struct {
 	lease int
 	token fencing.Token
 	seen  uint64 // the version that it has read
-	sent  uint64 // its request that is on the way, 0 if there is none
+	sent  uint64 // its request to the resource that is on the way, 0 if there is none
 }
 
 const scriptKey = "k"
 
-// played returns the record of steps with commas between them, see do.
-func played(t *testing.T, steps string) record.Log {
-	s := &script{clients: map[string]*scripted{}}
-	for step := range strings.SplitSeq(steps, ", ") {
-		var client, verb string
-		var n, until int
-		_, err := fmt.Sscan(step, &client, &verb)
-		require.NoError(t, err, step)
-		_, _ = fmt.Sscan(strings.TrimPrefix(step, client+" "+verb), &n, &until) // either may be missing
-		s.do(client, verb, n, until)
-	}
-	return s.log
-}
-
-// do adds what a client does:
+// played returns the record of steps with commas between them. All clients want one key. A step is what a client does:
 //
-//	asks      requests the lock
-//	gets T U  gets it with the token T, 0 for none, and believes in it up to the time U if that isn't 0
-//	looks     finds its lease valid
-//	believes U
-//	sends     sends a request to the resource, which is executed later
+//	asks        requests the lock
+//	gets T      gets it with the token T, 0 for none
+//	looks       finds its lease valid
+//	believes U  believes in its lease up to the time U, in milliseconds
+//	sends       sends a request to the resource, which is executed later
 //	reads, writes: the resource executes that request, or a new one
 //	releases
 //
-// "time passes N" isn't a client's.
-func (s *script) do(client, verb string, n, until int) {
-	if verb == "passes" {
-		s.now += time.Duration(n) * time.Millisecond
-		return
-	}
-	c := s.clients[client]
-	if c == nil {
-		c = &scripted{}
-		s.clients[client] = c
-	}
-	note := func(kind record.EventKind) *record.Event {
-		e := s.log.Add(s.now, kind, client, "")
-		e.Key, e.Lease, e.Token = scriptKey, c.lease, c.token
-		return e
-	}
-	believes := func(e *record.Event, until int) {
-		if until > 0 {
-			e.Truth = &record.Truth{Until: time.Duration(until) * time.Millisecond}
+// Or it is "time passes N".
+func played(t *testing.T, steps string) (log record.Log) {
+	clients := map[string]*scripted{}
+	var now time.Duration
+	var leases int
+	var sent, version uint64
+	for step := range strings.SplitSeq(steps, ", ") {
+		var client, verb string
+		var n int
+		if read, _ := fmt.Sscan(step, &client, &verb, &n); read < 2 { // the number may be missing
+			require.Fail(t, "no step", step)
+		}
+		c := clients[client]
+		if c == nil {
+			c = &scripted{}
+			clients[client] = c
+		}
+		note := func(kind record.EventKind) *record.Event {
+			e := log.Add(now, kind, client, "")
+			e.Key, e.Lease, e.Token = scriptKey, c.lease, c.token
+			return e
+		}
+		request := func(kind record.EventKind) *record.Event {
+			e := note(kind)
+			e.Place, e.N = fault.Resource, c.sent
+			return e
+		}
+		if verb == "sends" || c.sent == 0 && (verb == "reads" || verb == "writes") {
+			sent++
+			c.sent = sent
+			request(record.Sent)
+		}
+		switch verb {
+		case "passes":
+			now += time.Duration(n) * time.Millisecond
+		case "asks":
+			note(record.Asked)
+		case "gets":
+			leases++
+			c.lease, c.token = leases, fencing.Token(n)
+			note(record.Acquired)
+		case "looks":
+			note(record.Looked).Validity = 1
+		case "believes":
+			note(record.Believed).Truth = &record.Truth{Until: time.Duration(n) * time.Millisecond}
+		case "sends":
+		case "reads":
+			e := request(record.Read)
+			e.Version, c.seen, c.sent = version, version, 0
+		case "writes":
+			e := request(record.Write)
+			version++
+			e.Version, e.AsOf, c.sent = version, c.seen, 0
+		case "releases":
+			note(record.Released)
+		default:
+			require.Fail(t, "no step", step)
 		}
 	}
-	sends := func() {
-		s.sent++
-		c.sent = s.sent
-		e := note(record.Sent)
-		e.Place, e.N = fault.Resource, c.sent
-	}
-	executes := func(kind record.EventKind) *record.Event {
-		if c.sent == 0 {
-			sends()
-		}
-		e := note(kind)
-		e.Place, e.N = fault.Resource, c.sent
-		c.sent = 0
-		return e
-	}
-	switch verb {
-	case "asks":
-		note(record.Asked)
-	case "gets":
-		s.leases++
-		c.lease, c.token = s.leases, fencing.Token(n)
-		believes(note(record.Acquired), until)
-	case "looks":
-		note(record.Looked).Validity = 1
-	case "believes":
-		believes(note(record.Believed), n)
-	case "sends":
-		sends()
-	case "reads":
-		e := executes(record.Read)
-		e.Version, c.seen = s.version, s.version
-	case "writes":
-		e := executes(record.Write)
-		s.version++
-		e.Version, e.AsOf = s.version, c.seen
-	case "releases":
-		note(record.Released)
-	default:
-		panic("no such step: " + verb)
-	}
+	return log
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -86,7 +85,7 @@ func TestHeld(t *testing.T) {
 	t.Parallel() // it mostly waits
 	needRedis(t)
 	c := Case{Contender: ours, Servers: servers, Processes: 1, Leases: 2000} // with fewer, the noise is larger than their memory
-	f, err := measurement{t.Context(), os.Stderr}.measure(c, group{ttl: 12 * time.Second, long: 15 * time.Second})
+	f, err := measure(t.Context(), c, Setting{TTL: 12 * time.Second, Long: 15 * time.Second})
 	require.NoError(t, err)
 	assert.Greater(t, f["heap_bytes_per_lease"], 500.0, "a lease takes memory")
 	assert.Less(t, f["heap_bytes_per_lease"], 100_000.0)
@@ -101,7 +100,7 @@ func TestLostLeasesAreCounted(t *testing.T) {
 	t.Parallel() // it mostly waits
 	needRedis(t)
 	c := Case{Contender: ours, Servers: 1, State: killed, Processes: 1, Leases: 20}
-	f, err := measurement{t.Context(), os.Stderr}.measure(c, group{ttl: 2 * time.Second, long: 3 * time.Second})
+	f, err := measure(t.Context(), c, Setting{TTL: 2 * time.Second, Long: 3 * time.Second})
 	require.NoError(t, err)
 	assert.Equal(t, 20.0, f["leases_lost"])
 }
@@ -109,14 +108,14 @@ func TestLostLeasesAreCounted(t *testing.T) {
 // All processes and workers get the lock in turns.
 func TestContended(t *testing.T) {
 	needRedis(t)
-	groups := contended(options{rounds: 1, long: time.Second})
+	groups := contended(options{long: time.Second})
 	require.Len(t, groups, 2)
 	for _, g := range groups {
 		at := slices.IndexFunc(g.cases, func(c Case) bool { return c.Contender == ours })
-		for c := g.cases[at]; ; g.long *= 2 { // a busy machine may be too slow for all of them
-			f, err := measurement{t.Context(), os.Stderr}.measure(c, g)
+		for c := g.cases[at]; ; g.Long *= 2 { // a busy machine may be too slow for all of them
+			f, err := measure(t.Context(), c, g.Setting)
 			require.NoError(t, err)
-			if f["fewest_turns"] == 0 && g.long < time.Minute {
+			if f["fewest_turns"] == 0 && g.Long < time.Minute {
 				continue
 			}
 			assert.Positive(t, f["fewest_turns"])
@@ -131,7 +130,7 @@ func TestWaitsEndWithTheMeasurement(t *testing.T) {
 	t.Parallel() // it mostly waits
 	needRedis(t)
 	c := Case{Contender: "redislock", Servers: 1, Processes: 2, Workers: 1, Keys: 1}
-	f, err := measurement{t.Context(), os.Stderr}.measure(c, group{ttl: lockTTL, long: 100 * time.Millisecond, hold: 2 * time.Second})
+	f, err := measure(t.Context(), c, Setting{lockTTL, 100 * time.Millisecond, 2 * time.Second})
 	require.NoError(t, err)
 	assert.Equal(t, []float64{0, 1, 0}, []float64{f["fewest_turns"], f["most_turns"], f["failed"]})
 	assert.Greater(t, f["p50_us"], 2e6)
@@ -140,12 +139,12 @@ func TestWaitsEndWithTheMeasurement(t *testing.T) {
 // The library gets its locks from the other servers.
 func TestSick(t *testing.T) {
 	needRedis(t)
-	groups := sick(options{rounds: 1, long: 100 * time.Millisecond})
+	groups := sick(options{long: 100 * time.Millisecond})
 	require.Len(t, groups, 4)
 	for _, g := range groups {
 		c := g.cases[slices.IndexFunc(g.cases, func(c Case) bool { return c.Contender == ours })]
 		c.Workers = 2
-		f, err := measurement{t.Context(), os.Stderr}.measure(c, g)
+		f, err := measure(t.Context(), c, g.Setting)
 		require.NoError(t, err)
 		assertCycles(t, Row{Case: c, Figures: f})
 	}
@@ -157,73 +156,23 @@ func TestFaultsStrike(t *testing.T) {
 	needRedis(t)
 	for _, state := range []string{hung, killed} {
 		c := Case{Contender: "redislock", Servers: 1, State: state, Processes: 1, Workers: 2}
-		f, err := measurement{t.Context(), os.Stderr}.measure(c, group{ttl: lockTTL, long: 100 * time.Millisecond})
+		f, err := measure(t.Context(), c, Setting{TTL: lockTTL, Long: 100 * time.Millisecond})
 		require.NoError(t, err)
 		assert.Positive(t, f["failed"], state)
 		assert.Zero(t, f["cycles_per_second"], state)
 	}
 	c := Case{Contender: "redislock", Servers: 1, State: slow, Processes: 1, Workers: 2}
-	f, err := measurement{t.Context(), os.Stderr}.measure(c, group{ttl: lockTTL, long: 100 * time.Millisecond})
+	f, err := measure(t.Context(), c, Setting{TTL: lockTTL, Long: 100 * time.Millisecond})
 	require.NoError(t, err)
 	assert.Greater(t, f["p50_us"], micros(2*slowness), "two round trips")
-}
-
-// This checkout is measured against itself.
-func TestAgainst(t *testing.T) {
-	t.Parallel() // it mostly builds
-	rows := benched(t, "-quick -parts throughput -workers 8 -against ../..").Parts["throughput"]
-	require.Len(t, rows, 2)
-	this, other := rows[0], rows[1]
-	assert.Positive(t, this.Figures["cycles_per_second"])
-	assert.Positive(t, other.Figures["cycles_per_second"])
-	assert.NotEmpty(t, this.Checkout)
-	assert.Equal(t, this.Checkout, other.Checkout)
-	assert.Contains(t, this.Ratios, "client_cpu_us_per_cycle", "all figures are compared")
-	for name, of := range this.Ratios {
-		assert.InDelta(t, this.Figures[name]/other.Figures[name], of.Median, 1e-9, name)
-	}
-}
-
-func TestAgainstAFolderWithoutTheLibrary(t *testing.T) {
-	needRedis(t)
-	folder := t.TempDir()
-	var stdout, stderr bytes.Buffer
-	assert.Equal(t, exitFail, run(t.Context(), []string{"-quick", "-against", folder}, &stdout, &stderr))
-	assert.Contains(t, stderr.String(), "building the benchmark of "+folder+", which has to be a checkout of this repository")
-	assert.Empty(t, stdout.String())
 }
 
 // What a client says at its end is in the error.
 func TestClientThatFails(t *testing.T) {
 	needRedis(t)
-	_, err := measurement{t.Context(), os.Stderr}.measure(Case{Contender: "nobody", Servers: 1, Processes: 2}, group{})
+	_, err := measure(t.Context(), Case{Contender: "nobody", Servers: 1, Processes: 2}, Setting{})
 	assert.ErrorContains(t, err, `there is no contender "nobody"`)
 	assert.ErrorContains(t, serve(strings.NewReader("no task"), nil), "the task:")
-}
-
-// A file of results keeps what was not measured again, with its setting.
-func TestResultsOfSeveralRuns(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "bench.json")
-	first := Results{
-		Parts:    map[string][]Row{"throughput": {{Case: Case{Contender: "redsync"}}}, "held": {{Case: Case{Leases: 7}}}},
-		Recorded: map[string]Setting{"throughput": {Rounds: 1}, "held": {Rounds: 2}},
-	}
-	require.NoError(t, first.write(file, nil))
-	second := Results{
-		Parts:    map[string][]Row{"throughput": {{Case: Case{Contender: "redsync", Workers: 7}}}},
-		Recorded: map[string]Setting{"throughput": {Rounds: 3}},
-	}
-	require.NoError(t, second.write(file, nil))
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	var both Results
-	require.NoError(t, json.Unmarshal(text, &both))
-	assert.Equal(t, second.Parts["throughput"], both.Parts["throughput"], "measured again")
-	assert.Equal(t, first.Parts["held"], both.Parts["held"], "only measured before")
-	assert.Equal(t, map[string]Setting{"throughput": {Rounds: 3}, "held": {Rounds: 2}}, both.Recorded)
-
-	require.NoError(t, os.WriteFile(file, []byte("no results"), 0o644))
-	assert.ErrorContains(t, second.write(file, nil), "has no results of this program")
 }
 
 func TestWrongUsage(t *testing.T) {

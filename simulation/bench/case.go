@@ -5,9 +5,7 @@ import "encoding/json"
 // Case is something to measure.
 type Case struct {
 	Contender string `json:"contender"`
-	// Checkout is the commit of the library, if two are compared.
-	Checkout string `json:"checkout,omitempty"`
-	Servers  int    `json:"servers"`
+	Servers   int    `json:"servers"`
 	// State is that of one server: "healthy", "slow", "hung" or "killed". Empty: healthy.
 	State     string `json:"state,omitempty"`
 	Processes int    `json:"processes"`
@@ -17,8 +15,7 @@ type Case struct {
 	// Or Leases are kept alive.
 	Leases int `json:"leases,omitempty"`
 
-	program string // a path, empty for this program
-	once    bool   // it is measured in the first round alone
+	once bool // it is measured in the first round alone
 }
 
 // What a faulty server is.

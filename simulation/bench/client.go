@@ -11,8 +11,7 @@ import (
 
 // clientProcess is the argument with which this program is a client. Then it reads and writes JSON: it
 // gets a Task, warms up and answers {}, gets {}, measures and answers a Result. At the end of its
-// input it closes what it has opened. Keep this, Task and Result as they are, because old and new
-// checkouts are compared.
+// input it closes what it has opened.
 const clientProcess = "client"
 
 // job is what a client does.

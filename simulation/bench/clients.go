@@ -9,34 +9,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/redquorum/redlock/simulation/internal/origin"
 )
-
-// program is the benchmark of a checkout.
-type program struct {
-	path    string // empty for this program
-	version string // a commit, if git knows it
-}
-
-// build builds the benchmark of a checkout into a folder.
-func build(ctx context.Context, root, folder string) (p program, err error) {
-	root, err = filepath.Abs(root)
-	p = program{path: filepath.Join(folder, "bench"), version: origin.Commit(ctx, root)}
-	if err != nil {
-		return p, err
-	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", p.path, ".")
-	cmd.Dir = filepath.Join(root, "simulation", "bench")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return p, fmt.Errorf("building the benchmark of %s, which has to be a checkout of this repository: %w: %s", root, err, tail(string(out)))
-	}
-	return p, nil
-}
 
 // clients are the processes of a case. They take each step together.
 type clients []*client
@@ -47,15 +23,14 @@ type client struct {
 	in     io.WriteCloser
 	out    *json.Decoder
 	stderr bytes.Buffer
+	result Result
 }
 
 // startClients starts the processes of a case. Those that it returns have to be killed, also after an error.
 func startClients(ctx context.Context, task Task) (all clients, err error) {
-	path := task.program
-	if path == "" {
-		if path, err = os.Executable(); err != nil {
-			return nil, err
-		}
+	path, err := os.Executable()
+	if err != nil {
+		return nil, err
 	}
 	for range task.Processes {
 		c := &client{cmd: exec.CommandContext(ctx, path, clientProcess)}
@@ -72,33 +47,25 @@ func startClients(ctx context.Context, task Task) (all clients, err error) {
 	return all, nil
 }
 
-func (all clients) each(do func(int, *client) error) error {
+func (all clients) each(do func(*client) error) error {
 	var running errgroup.Group
-	for i, c := range all {
-		running.Go(func() error { return do(i, c) })
+	for _, c := range all {
+		running.Go(func() error { return do(c) })
 	}
 	return running.Wait()
 }
 
-// warmUp returns when all clients are ready to be measured.
-func (all clients) warmUp(task Task) error {
-	return all.each(func(_ int, c *client) error { return c.ask(task, &struct{}{}) })
-}
+// warmUp returns when the client is ready to be measured.
+func (c *client) warmUp(task Task) error { return c.ask(task, &struct{}{}) }
 
-func (all clients) measure() ([]Result, error) {
-	results := make([]Result, len(all))
-	err := all.each(func(i int, c *client) error { return c.ask(struct{}{}, &results[i]) })
-	return results, err
-}
+func (c *client) measure() error { return c.ask(struct{}{}, &c.result) }
 
-// end has the clients close what they have opened.
-func (all clients) end() error {
-	return all.each(func(_ int, c *client) error {
-		if err := errors.Join(c.in.Close(), c.cmd.Wait()); err != nil {
-			return c.failed(err)
-		}
-		return nil
-	})
+// end has the client close what it has opened.
+func (c *client) end() error {
+	if err := errors.Join(c.in.Close(), c.cmd.Wait()); err != nil {
+		return c.failed(err)
+	}
+	return nil
 }
 
 func (all clients) kill() {

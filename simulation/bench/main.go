@@ -4,17 +4,17 @@
 //	go -C simulation/bench run .                 everything, in about half an hour
 //	go -C simulation/bench run . -quick          in less time, with more noise
 //	go -C simulation/bench run . -parts throughput -workers 128
-//	go -C simulation/bench run . -against FOLDER compares with another checkout of this repository
 //
 // The output is JSON. It has medians of several rounds, and ratios to the first contender. Absolute
 // figures depend on the machine; the clients and the servers share its cores.
 //
 // Each client is a process of its own, so that its memory and processor time are the library's
-// alone. It is this program, or with -against also that of the other checkout.
+// alone. It is this program.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -58,9 +58,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "bench:", err)
 		return exitUsage
 	}
-	results, err := measure(ctx, opts, stderr)
+	results, err := measureAll(ctx, opts, stderr)
 	if err == nil {
-		err = results.write(opts.json, stdout)
+		out := json.NewEncoder(stdout)
+		out.SetIndent("", " ")
+		err = out.Encode(results)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
@@ -80,15 +82,13 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	rounds := flags.Int("rounds", 5, "the number of rounds")
 	long := flags.Duration("for", 2*time.Second, "the duration of each measurement")
 	quick := flags.Bool("quick", false, "one round of half a second, and fewer leases")
-	against := flags.String("against", "", "compare with the library in this folder, another checkout of this repository")
-	file := flags.String("json", "", "write the results to this file, which keeps what it has of parts that are not measured")
 	if err := flags.Parse(args); err != nil {
 		return options{}, fmt.Errorf("%w; see -h", err)
 	}
 	if flags.NArg() > 0 {
 		return options{}, fmt.Errorf("%q is one word too many; see -h", flags.Arg(0))
 	}
-	opts := options{parts: words(*chosen), against: *against, rounds: *rounds, long: *long, quick: *quick, json: *file}
+	opts := options{parts: words(*chosen), rounds: *rounds, long: *long, quick: *quick}
 	if *quick {
 		opts.rounds, opts.long = 1, 500*time.Millisecond
 	}

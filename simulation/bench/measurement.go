@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -14,84 +13,58 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/origin"
 )
 
-// measurement is what the parts have in common.
-type measurement struct {
-	ctx      context.Context
-	progress io.Writer
-}
-
-// measure performs the measurements.
-func measure(ctx context.Context, opts options, stderr io.Writer) (results Results, err error) {
-	m, root := measurement{ctx, stderr}, filepath.Join("..", "..")
-	setting := Setting{Go: runtime.Version()}
-	if setting.Origin, err = origin.Of(ctx, root); err != nil {
+// measureAll performs the measurements.
+func measureAll(ctx context.Context, opts options, progress io.Writer) (results Results, err error) {
+	results = Results{Go: runtime.Version(), Rounds: opts.rounds, Seconds: opts.long.Seconds(), Parts: map[string][]Row{}}
+	if results.Origin, err = origin.Of(ctx, filepath.Join("..", "..")); err != nil {
 		return results, err
 	}
-	if setting.Server, err = (redisproc.Config{}).Product(); err != nil {
+	if results.Server, err = (redisproc.Config{}).Product(); err != nil {
 		return results, err
 	}
-	var other program
-	if opts.against != "" {
-		fmt.Fprintln(stderr, "building the program of", opts.against)
-		folder, err := os.MkdirTemp("", "bench")
-		if err != nil {
-			return results, err
-		}
-		defer func() { _ = os.RemoveAll(folder) }()
-		if other, err = build(ctx, opts.against, folder); err != nil {
-			return results, err
-		}
-	}
-	results = Results{Parts: map[string][]Row{}, Recorded: map[string]Setting{}}
 	for _, p := range parts {
 		if !slices.Contains(opts.parts, p.name) {
 			continue
 		}
-		groups := p.groups(opts)
-		if opts.against != "" {
-			groups = against(groups, program{version: setting.Commit}, other)
-		}
-		for _, g := range groups {
-			rows, err := m.inTurns(p.name, g)
+		for _, g := range p.groups(opts) {
+			rows, err := inTurns(ctx, g, opts.rounds, progress)
 			if err != nil {
-				return results, err
+				return results, fmt.Errorf("%s: %w", p.name, err)
 			}
 			results.Parts[p.name] = append(results.Parts[p.name], rows...)
-			setting.Rounds, setting.Seconds = g.rounds, g.long.Seconds()
 		}
-		results.Recorded[p.name] = setting
 	}
 	return results, nil
 }
 
 // inTurns measures the cases of a group in several rounds, one right after the other, each round beginning
 // with another one. So other load on the machine affects all of them alike.
-func (m measurement) inTurns(part string, g group) ([]Row, error) {
+func inTurns(ctx context.Context, g group, rounds int, progress io.Writer) ([]Row, error) {
 	measured := make([][]figures, len(g.cases))
-	for round := range g.rounds {
+	for round := range rounds {
 		for turn := range g.cases {
 			i := (turn + round) % len(g.cases)
 			if round > 0 && g.cases[i].once {
 				continue
 			}
-			fmt.Fprintf(m.progress, "%s, round %d of %d: %s\n", part, round+1, g.rounds, g.cases[i])
-			one, err := m.measure(g.cases[i], g)
+			fmt.Fprintf(progress, "round %d of %d: %s\n", round+1, rounds, g.cases[i])
+			one, err := measure(ctx, g.cases[i], g.Setting)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %s: %w", part, g.cases[i], err)
+				return nil, fmt.Errorf("%s: %w", g.cases[i], err)
 			}
 			measured[i] = append(measured[i], one)
 		}
 	}
 	var rows []Row
 	for i, c := range g.cases {
-		rows = append(rows, Row{c, joined(measured[i]), ratios(measured[i], measured[g.base])})
+		rows = append(rows, Row{c, joined(measured[i]), ratios(measured[i], measured[0])})
 	}
 	return rows, nil
 }
 
 // measure measures a case once, on servers of its own: some contenders leave keys there.
-func (m measurement) measure(c Case, g group) (figures, error) {
-	f, err := startFleet(m.ctx, c.Servers)
+func measure(ctx context.Context, c Case, s Setting) (figures, error) {
+	f, err := startFleet(ctx, c.Servers)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +73,7 @@ func (m measurement) measure(c Case, g group) (figures, error) {
 	if c.State != "" {
 		healthy = f[1:]
 	}
-	task := Task{Case: c, Addrs: f.addrs(), TTL: g.ttl, Long: g.long, Hold: g.hold}
+	task := Task{c, s, f.addrs()}
 	if c.State == slow {
 		far, err := redisproc.NewLink(f[0].Addr())
 		if err != nil {
@@ -110,12 +83,12 @@ func (m measurement) measure(c Case, g group) (figures, error) {
 		far.Far(slowness)
 		task.Addrs[0] = far.Addr()
 	}
-	clients, err := startClients(m.ctx, task)
+	clients, err := startClients(ctx, task)
 	defer clients.kill() // for those that an error leaves
 	if err != nil {
 		return nil, err
 	}
-	if err := clients.warmUp(task); err != nil {
+	if err := clients.each(func(c *client) error { return c.warmUp(task) }); err != nil {
 		return nil, err
 	}
 	switch c.State {
@@ -131,8 +104,7 @@ func (m measurement) measure(c Case, g group) (figures, error) {
 		return nil, err
 	}
 	began := time.Now()
-	results, err := clients.measure()
-	if err != nil {
+	if err := clients.each((*client).measure); err != nil {
 		return nil, err
 	}
 	elapsed := time.Since(began)
@@ -140,10 +112,10 @@ func (m measurement) measure(c Case, g group) (figures, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := clients.end(); err != nil {
+	if err := clients.each((*client).end); err != nil {
 		return nil, err
 	}
-	return figuresOf(c, results, after-before, elapsed), nil
+	return figuresOf(c, clients, after-before, elapsed), nil
 }
 
 // slowness is how far away the slow server is.

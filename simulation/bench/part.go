@@ -6,22 +6,15 @@ import "time"
 type options struct {
 	parts   []string
 	workers []int
-	against string
 	rounds  int
 	long    time.Duration
 	quick   bool
-	json    string
 }
 
-// group is cases that are measured in turns, with the same settings. They are compared with one of
-// them.
+// group is cases that are measured in turns, with the same settings. They are compared with the first.
 type group struct {
-	cases  []Case
-	base   int // that case's index
-	rounds int
-	ttl    time.Duration
-	long   time.Duration // of a measurement
-	hold   time.Duration // how long a holder keeps the lock
+	cases []Case
+	Setting
 }
 
 // parts are what the page of benchmarks shows, a table for each.
@@ -44,15 +37,13 @@ const (
 	busy    = 128 // so many workers keep the servers busy
 )
 
-// inTurns is a group with the default settings.
-func (o options) inTurns(cases ...Case) group {
-	return group{cases: cases, rounds: o.rounds, ttl: lockTTL, long: o.long}
-}
+// group is an empty group with the default settings.
+func (o options) group() group { return group{Setting: Setting{TTL: lockTTL, Long: o.long}} }
 
 // throughput: each worker acquires and releases a lock of its own.
 func throughput(o options) (all []group) {
 	for _, workers := range o.workers {
-		g := o.inTurns()
+		g := o.group()
 		for _, c := range contenders() {
 			g.cases = append(g.cases, Case{Contender: c.name, Servers: servers, Processes: 1, Workers: workers})
 		}
@@ -64,7 +55,7 @@ func throughput(o options) (all []group) {
 // sick: one server is faulty.
 func sick(o options) (all []group) {
 	for _, state := range []string{"healthy", slow, hung, killed} {
-		g := o.inTurns()
+		g := o.group()
 		for _, c := range contenders() {
 			if c.sick {
 				g.cases = append(g.cases, Case{
@@ -81,8 +72,8 @@ func sick(o options) (all []group) {
 // contended: all want the same lock.
 func contended(o options) (all []group) {
 	for _, shape := range []struct{ processes, workers int }{{1, 16}, {4, 4}} {
-		g := o.inTurns()
-		g.long, g.hold = max(o.long, time.Second), time.Millisecond // fairness takes some time to show
+		g := o.group()
+		g.Long, g.Hold = max(o.long, time.Second), time.Millisecond // fairness takes some time to show
 		for _, c := range contenders() {
 			if c.contended {
 				g.cases = append(g.cases, Case{Contender: c.name, Servers: servers, Processes: shape.processes, Workers: shape.workers, Keys: 1})
@@ -95,14 +86,11 @@ func contended(o options) (all []group) {
 
 // scale: other numbers of servers, and of keys.
 func scale(o options) []group {
-	g := o.inTurns()
+	g := o.group()
 	add := func(servers, keys int) {
 		g.cases = append(g.cases, Case{Contender: ours, Servers: servers, Processes: 1, Workers: busy, Keys: keys})
 	}
-	for i, n := range []int{3, servers, 7, 9} {
-		if n == servers {
-			g.base = i
-		}
+	for _, n := range []int{servers, 3, 7, 9} {
 		add(n, 0)
 	}
 	for _, keys := range []int{1, 1000, 1_000_000} {
@@ -113,34 +101,13 @@ func scale(o options) []group {
 
 // held: leases are kept alive for a TTL.
 func held(o options) []group {
-	g, numbers := o.inTurns(), []int{10_000, 100_000}
-	g.rounds, g.ttl = min(o.rounds, 3), 30*time.Second // a round takes longer than a TTL
+	ttl, numbers := 30*time.Second, []int{10_000, 100_000}
 	if o.quick {
-		g.ttl, numbers = 3*time.Second, []int{2000} // the heap differs by some hundred kilobytes without them
+		ttl, numbers = 3*time.Second, []int{2000} // the heap differs by some hundred kilobytes without them
 	}
-	g.long = g.ttl
+	g := group{Setting: Setting{TTL: ttl, Long: ttl}}
 	for _, n := range numbers {
 		g.cases = append(g.cases, Case{Contender: ours, Servers: servers, Processes: 1, Leases: n})
 	}
 	return []group{g}
-}
-
-// against turns groups into comparisons with the program of another checkout: each case of this
-// library is a group with that one's, which is measured right before or after it, so that both have
-// the same load on the machine beside them.
-func against(groups []group, this, other program) (all []group) {
-	for _, g := range groups {
-		for _, c := range g.cases {
-			if c.Contender != ours {
-				continue
-			}
-			pair := g
-			pair.cases, pair.base = []Case{c, c}, 1
-			for i, p := range []program{this, other} {
-				pair.cases[i].Checkout, pair.cases[i].program, pair.cases[i].once = p.version, p.path, false
-			}
-			all = append(all, pair)
-		}
-	}
-	return all
 }

@@ -5,10 +5,15 @@ import "time"
 // Task is what a client is to do.
 type Task struct {
 	Case
+	Setting
 	Addrs []string // of the servers
-	TTL   time.Duration
-	Long  time.Duration // of the measurement
-	Hold  time.Duration // how long a holder keeps the lock
+}
+
+// Setting is how a case is measured.
+type Setting struct {
+	TTL  time.Duration
+	Long time.Duration // how long the measurement takes
+	Hold time.Duration // how long a holder keeps the lock
 }
 
 // Result is what was measured in a client.

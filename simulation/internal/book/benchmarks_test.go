@@ -2,7 +2,6 @@ package book_test
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -17,19 +16,14 @@ func init() {
 	generators["speed"] = speed
 }
 
-// benchResults is what the benchmark program has written:
-//
-//	go -C simulation/bench run . -rounds 3 -for 1s -json ../../docs/testdata/bench.json
-//
-// Figures differ from machine to machine; no test says what they must be.
+// benchResults is what the benchmark program has written (.ci/record bench). Figures differ from machine to machine; no
+// test says what they must be.
 type benchResults struct {
-	Parts    map[string][]benchRow
-	Recorded map[string]struct {
-		origin.Origin
-		Server, Go string
-		Rounds     int
-		Seconds    float64
-	}
+	origin.Origin
+	Server, Go string
+	Rounds     int
+	Seconds    float64
+	Parts      map[string][]benchRow
 }
 
 type benchRow struct {
@@ -94,34 +88,19 @@ func benchTable(words []string) (string, error) {
 	return text, nil
 }
 
-// benchSettings says how the parts were measured.
+// benchSettings says how the benchmarks were recorded.
 func benchSettings([]string) (string, error) {
 	r, err := benchmarks()
 	if err != nil {
 		return "", err
 	}
+	text := fmt.Sprintf("Medians of %d rounds of %v s, with %s and %s; clients and servers share %d cores of %s. Recorded on %.8s, %s.",
+		r.Rounds, r.Seconds, r.Server, r.Go, r.Cores, r.CPU, r.Commit, r.Date)
 	lock, err := origin.Lock("..")
-	if err != nil {
-		return "", err
+	if r.Lock != lock {
+		text += " **The lock has changed since then.**"
 	}
-	var lines []string
-	parts := map[string][]string{} // by what is said of them
-	for _, part := range slices.Sorted(maps.Keys(benchTables)) {
-		with := r.Recorded[part]
-		setting := fmt.Sprintf("%s, %s, %d cores of %s for clients and servers; medians of %d rounds of %v s; recorded on %.8s, %s.",
-			with.Server, with.Go, with.Cores, with.CPU, with.Rounds, with.Seconds, with.Commit, with.Date)
-		if with.Lock != lock {
-			setting += " **The lock has changed since then.**"
-		}
-		if parts[setting] == nil {
-			lines = append(lines, setting)
-		}
-		parts[setting] = append(parts[setting], part)
-	}
-	for i, setting := range lines {
-		lines[i] = fmt.Sprintf("- %s: %s", strings.Join(parts[setting], ", "), setting)
-	}
-	return strings.Join(lines, "\n"), nil
+	return text, err
 }
 
 // speed compares this library with redsync in a sentence, for readers who want no table: words are a number of workers.

@@ -1,87 +1,49 @@
-// Package book_test checks the documentation, and what it says of the tree, against the code.
 package book_test
 
 import (
-	"fmt"
-	"maps"
+	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-const module = "github.com/redquorum/redlock"
+const module = "github.com/redquorum/redlock/"
 
-// policy states what each package may import beyond the standard library. Data flows one way,
-// caller -> quorum -> instance -> server, and imports point the same way: without an import there
-// is no accidental dependency. Change it only with a reason that a reviewer of the change accepts.
-//
-// Names without a dot are this module's. A package that isn't listed fails the test.
-var policy = map[string][]string{
-	"drift":              {},
-	"fencing":            {},
-	"fencing/httpguard":  {"fencing"},
-	"fencing/sqlguard":   {"fencing"},
-	"fencing/redisguard": {"fencing", "github.com/redis/go-redis/v9"},
-	"fencing/guardtest":  {"fencing", "github.com/stretchr/testify"},
+// policy is a line of architecture.md. It says which of the library's packages a package may import. Data flows one way,
+// caller -> quorum -> instance -> server, and imports point the same way: without an import there is no accidental
+// dependency. Change it only with a reason that a reviewer of the change accepts. Names are without the module's, and
+// "quorum/internal/..." are all packages below it.
+var policy = regexp.MustCompile(`(?m)^([a-z/.]+) +->(.*)$`)
 
-	// The protocol never sees Redis.
-	"quorum": {
-		"drift", "fencing", "quorum/wire", "github.com/benbjohnson/clock",
-		"quorum/internal/turns", "quorum/internal/majority", "quorum/internal/presence", "quorum/internal/quarantine", "quorum/internal/settlement",
-		"golang.org/x/sync/errgroup",
-	},
-	"quorum/wire": {"fencing", "github.com/benbjohnson/clock"},
+func matches(pattern, name string) bool {
+	below, all := strings.CutSuffix(pattern, "...")
+	return name == pattern || all && strings.HasPrefix(name+"/", below)
+}
 
-	// Values with a proof beside them. They don't know each other.
-	"quorum/internal/turns":      {"fencing"},
-	"quorum/internal/majority":   {"quorum/wire"},
-	"quorum/internal/presence":   {"quorum/wire"},
-	"quorum/internal/quarantine": {"drift", "fencing", "quorum/wire"},
-	"quorum/internal/settlement": {"fencing", "quorum/wire"},
-
-	// Uses of a lock, built on its public functions alone.
-	"quorum/election":  {"fencing", "quorum", "github.com/benbjohnson/clock"},
-	"quorum/once":      {"quorum"},
-	"quorum/anyof":     {"quorum"},
-	"quorum/readwrite": {"quorum", "quorum/anyof"},
-
-	"quorum/quorumslog": {"fencing", "quorum", "quorum/wire"},
-
-	// A server inside the process: for users, and below every model of a server.
-	"quorum/memory":     {"fencing", "quorum/wire"},
-	"quorum/quorumtest": {"fencing", "quorum/memory", "quorum/wire", "github.com/benbjohnson/clock"},
-
-	"quorum/quorumtest/contract": {"fencing", "quorum/memory", "quorum/wire", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
-
-	// Only instance talks to servers.
-	"instance":              {"drift", "fencing", "quorum/wire", "github.com/redis/go-redis/v9"},
-	"instance/embedded":     {"instance", "quorum/wire", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"},
-	"instance/instancetest": {"instance/instancetest/redisproc"},
-
-	// The protocol on servers, in one call.
-	"instance/redlock": {"instance", "quorum", "quorum/memory"},
-
-	// The operator's command, on public functions alone.
-	"instance/cmd/redlockctl": {"instance", "quorum", "quorum/anyof", "quorum/once", "quorum/wire"},
-
-	// It starts servers and knows nothing of the protocol.
-	"instance/instancetest/redisproc": {},
-
-	// Of the laboratory only these know real servers.
-	"simulation/box":              {"instance/embedded", "instance/instancetest/redisproc"},
-	"simulation/internal/live":    {"instance", "instance/instancetest/redisproc", "github.com/redis/go-redis/v9"},
-	"simulation/internal/command": {"instance/instancetest/redisproc"},
-
-	"docs": {},
+// others are what packages may import beyond that and the standard library. The protocol never sees Redis, and no user
+// compiles a dependency without need. Of the laboratory only these packages know real servers.
+var others = map[string]string{
+	"fencing/guardtest":           "github.com/stretchr/testify/...",
+	"fencing/redisguard":          "github.com/redis/go-redis/v9/...",
+	"instance":                    "github.com/redis/go-redis/v9/...",
+	"instance/embedded":           "github.com/redis/go-redis/v9/... github.com/alicebob/miniredis/v2/...",
+	"quorum":                      "github.com/benbjohnson/clock golang.org/x/sync/errgroup",
+	"quorum/election":             "github.com/benbjohnson/clock",
+	"quorum/quorumtest":           "github.com/benbjohnson/clock",
+	"quorum/quorumtest/contract":  "github.com/benbjohnson/clock github.com/stretchr/testify/...",
+	"quorum/wire":                 "github.com/benbjohnson/clock",
+	"simulation/box":              "instance/embedded instance/instancetest/redisproc",
+	"simulation/internal/command": "instance/instancetest/redisproc",
+	"simulation/internal/live":    "instance instance/instancetest/redisproc github.com/redis/go-redis/v9/...",
 }
 
 // laboratory has the packages that test the library, from the bottom: each may import those before it and what is
-// shared, and what the policy says of it.
+// shared.
 var laboratory = strings.Fields(`
 	simulation/fault simulation/record simulation/check
 	simulation/internal/machine
@@ -102,73 +64,51 @@ var shared = []string{
 	"github.com/benbjohnson/clock", "golang.org/x/sync/errgroup",
 }
 
-func init() { generators["layers"] = layers }
+func TestImportsPointDownwards(t *testing.T) {
+	type row struct {
+		of  string
+		may []string
+	}
+	var rows []row
+	page, err := os.ReadFile("architecture.md")
+	require.NoError(t, err)
+	for _, line := range policy.FindAllStringSubmatch(string(page), -1) {
+		rows = append(rows, row{line[1], strings.Fields(strings.ReplaceAll(line[2], ",", " "))})
+	}
+	for i, r := range rows {
+		for _, name := range r.may {
+			assert.True(t, slices.ContainsFunc(rows[i+1:], func(below row) bool { return below.of == name }), "architecture.md: %s may import %s, which isn't below it", r.of, name)
+		}
+	}
+	for at, pkg := range laboratory {
+		rows = append(rows, row{pkg, slices.Concat(laboratory[:at], shared)})
+	}
+	for pkg, more := range others {
+		rows = append(rows, row{pkg, strings.Fields(more)})
+	}
 
-// imports has what each package of the module imports beyond the standard library, by the names of the policy.
-var imports = sync.OnceValues(func() (map[string][]string, error) {
 	list := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...")
 	list.Dir = ".."
 	out, err := list.Output()
-	all := map[string][]string{}
+	require.NoError(t, err)
+	used := map[string]bool{}
 	for line := range strings.Lines(string(out)) {
-		fields := strings.Fields(line)
-		all[short(fields[0])] = nil
-		for _, imported := range fields[1:] {
-			if name := short(imported); name != imported || strings.Contains(strings.SplitN(imported, "/", 2)[0], ".") {
-				all[short(fields[0])] = append(all[short(fields[0])], name)
+		names := strings.Fields(line)
+		pkg, may := strings.TrimPrefix(names[0], module), []string{}
+		for _, r := range rows {
+			if matches(r.of, pkg) {
+				used[r.of], may = true, append(may, r.may...)
+			}
+		}
+		assert.NotNil(t, may, "architecture.md doesn't say what %s may import: add a line", pkg)
+		for _, path := range names[1:] {
+			name, own := strings.CutPrefix(path, module)
+			if standard := !strings.Contains(strings.SplitN(path, "/", 2)[0], "."); own || !standard {
+				assert.True(t, slices.ContainsFunc(may, func(pattern string) bool { return matches(pattern, name) }), "%s imports %s, which it may not", pkg, name)
 			}
 		}
 	}
-	return all, err
-})
-
-func short(path string) string { return strings.TrimPrefix(path, module+"/") }
-
-func TestImportsPointDownwards(t *testing.T) {
-	all, err := imports()
-	require.NoError(t, err)
-	for pkg, imported := range all {
-		allowed, listed := policy[pkg]
-		if at := slices.Index(laboratory, pkg); at >= 0 {
-			allowed, listed = slices.Concat(allowed, laboratory[:at], shared), true
-		}
-		assert.True(t, listed, "package %s isn't in the policy: add a line that says what it may import", pkg)
-		for _, name := range imported {
-			assert.True(t, slices.ContainsFunc(allowed, func(a string) bool {
-				return name == a || strings.Contains(a, ".") && strings.HasPrefix(name, a+"/")
-			}), "%s imports %s, which the policy doesn't allow", pkg, name)
-		}
+	for _, r := range rows {
+		assert.True(t, used[r.of], "there is no package %s: take its line out", r.of)
 	}
-	for _, pkg := range slices.AppendSeq(laboratory, maps.Keys(policy)) {
-		assert.Contains(t, all, pkg, "the policy lists a package that isn't there")
-	}
-}
-
-// layers has a line for each of these packages, with those of them that it imports. All packages below an internal
-// folder are one.
-func layers(names []string) (string, error) {
-	all, err := imports()
-	if err != nil {
-		return "", err
-	}
-	among := func(pkg string) string {
-		if before, _, is := strings.Cut(pkg, "/internal/"); is {
-			return before + "/internal"
-		}
-		return pkg
-	}
-	needs := map[string][]string{}
-	for pkg, imported := range all {
-		for _, other := range imported {
-			needs[among(pkg)] = append(needs[among(pkg)], among(other))
-		}
-	}
-	var b strings.Builder
-	for _, name := range names {
-		shown := slices.DeleteFunc(slices.Clone(names), func(other string) bool {
-			return other == name || !slices.Contains(needs[name], other)
-		})
-		b.WriteString(strings.TrimRight(fmt.Sprintf("%-24s -> %s", name, strings.Join(shown, ", ")), " ->") + "\n")
-	}
-	return "```text\n" + b.String() + "```", nil
 }

@@ -34,12 +34,9 @@ const (
 
 // rolloutStep is the settings with which all processes start before the next step begins.
 type rolloutStep struct {
-	Title string
-	// After is how long the previous step lasts after the last process has it.
-	After time.Duration
-	// Servers are the servers' names. Empty: ABCDE.
-	Servers string
-	Quorum  int // 0: a majority
+	Title   string
+	Servers string // the servers' names; empty: ABCDE
+	Quorum  int    // 0: a majority
 	Version uint64
 	// TTL and MaxTTL are rolloutTTL unless they are set.
 	TTL, MaxTTL time.Duration
@@ -51,93 +48,77 @@ type rolloutStep struct {
 type rollout struct {
 	Title string
 	Steps []rolloutStep
-	// Wrong says what is wrong with the order. Empty: nothing. Shows is the seed of a run that
-	// shows it.
+	// Wrong says what is wrong with going to the last step at once. Empty: nothing. Shows is the seed of
+	// a run that shows it.
 	Wrong string
 	Shows uint64
-	// Stagger is the time between two processes' starts with a step. 0: rolloutTTL.
-	Stagger time.Duration
-	// Cuts is the number of servers from which each process is cut off at any time. With Apart it is only the
-	// first process, from the same servers all the time.
-	Cuts  int
+	// Apart: in that run only the first process is cut off, from the same servers all the time, and the others
+	// follow it late. So some servers don't hear of its settings.
 	Apart bool
 }
 
-// rollouts are every right order, followed by a wrong one.
 var rollouts = []rollout{
-	{Title: "another TTL, up to MaxTTL", Cuts: 2, Steps: []rolloutStep{
+	{Title: "another TTL, up to MaxTTL", Steps: []rolloutStep{
 		{MaxTTL: longerTTL},
 		{Title: "the new TTL", TTL: longerTTL, MaxTTL: longerTTL},
 	}},
-	{Title: "a longer MaxTTL", Cuts: 2, Steps: []rolloutStep{
+	{Title: "a longer MaxTTL", Steps: []rolloutStep{
 		{},
 		{Title: "`Set.Version` + 1 with the longer `MaxTTL`; TTLs stay", MaxTTL: longerTTL, Version: 1},
 		{Title: "longer TTLs", TTL: longerTTL, MaxTTL: longerTTL, Version: 1},
-	}},
-	{
-		Wrong: "both in one step: a restarted server's vote counts for an old client while a new one holds a longer lease",
-		Shows: 23, Cuts: 2, Apart: true, Stagger: 2 * longerTTL,
-		Steps: []rolloutStep{{}, {TTL: longerTTL, MaxTTL: longerTTL, Version: 1}},
-	},
-	{Title: "a shorter MaxTTL", Cuts: 2, Steps: []rolloutStep{
+	}, Wrong: "both in one step: a restarted server's vote counts for an old client while a new one holds a longer lease", Shows: 23, Apart: true},
+	{Title: "a shorter MaxTTL", Steps: []rolloutStep{
 		{TTL: longerTTL, MaxTTL: longerTTL},
 		{Title: "shorter TTLs", MaxTTL: longerTTL},
-		{Title: "the old `MaxTTL` later: `Set.Version` + 1 with the shorter `MaxTTL`", Version: 1, After: longerTTL},
-	}},
-	{
-		Wrong: "both in one step: a restarted server's vote counts for a new client while an old one holds a longer lease",
-		Shows: 22, Cuts: 2,
-		Steps: []rolloutStep{{TTL: longerTTL, MaxTTL: longerTTL}, {Version: 1}},
-	},
-	{Title: "a larger Quorum, and back", Cuts: 1, Steps: []rolloutStep{
+		{Title: "the old `MaxTTL` later: `Set.Version` + 1 with the shorter `MaxTTL`", Version: 1},
+	}, Wrong: "both in one step: a restarted server's vote counts for a new client while an old one holds a longer lease", Shows: 22},
+	{Title: "a larger Quorum, and back", Steps: []rolloutStep{
 		{},
 		{Title: "`Set.Version` + 1 with `Quorum` 4", Quorum: 4, Version: 1},
 		{Title: "`Set.Version` + 1 with `Quorum` 3", Version: 2},
 	}},
-	{Title: "E of A to E replaced by F", Cuts: 1, Steps: []rolloutStep{
+	{Title: "E of A to E replaced by F", Steps: []rolloutStep{
 		{},
-		{Title: "`Quorum` 4", Quorum: 4, Version: 1, After: rolloutTTL},
-		{Title: "A B C D F, `Quorum` 4", Servers: "ABCDF", Quorum: 4, Version: 2, After: rolloutTTL},
-		{Title: "`Quorum` 3", Servers: "ABCDF", Version: 3, After: rolloutTTL},
-	}},
-	{
-		Wrong: "the list in one step: an old and a new majority may have no server in common", Shows: 8, Cuts: 2,
-		Steps: []rolloutStep{{}, {Servers: "ABCDF", Version: 1}},
-	},
-	{Title: "C of A to C replaced by D", Cuts: 1, Steps: []rolloutStep{
+		{Title: "`Quorum` 4", Quorum: 4, Version: 1},
+		{Title: "A B C D F, `Quorum` 4", Servers: "ABCDF", Quorum: 4, Version: 2},
+		{Title: "`Quorum` 3", Servers: "ABCDF", Version: 3},
+	}, Wrong: "the list in one step: an old and a new majority may have no server in common", Shows: 8},
+	{Title: "C of A to C replaced by D", Steps: []rolloutStep{
 		{Servers: "ABC"},
-		{Title: "`Quorum` 3", Servers: "ABC", Quorum: 3, Version: 1, After: rolloutTTL},
-		{Title: "A B D, `Quorum` 3", Servers: "ABD", Quorum: 3, Version: 2, After: rolloutTTL},
-		{Title: "`Quorum` 2", Servers: "ABD", Version: 3, After: rolloutTTL},
-	}},
-	{
-		Wrong: "the list in one step", Shows: 13, Cuts: 2,
-		Steps: []rolloutStep{{Servers: "ABC"}, {Servers: "ABD", Version: 1}},
-	},
-	{Title: "A B C become A to E", Cuts: 1, Steps: []rolloutStep{
+		{Title: "`Quorum` 3", Servers: "ABC", Quorum: 3, Version: 1},
+		{Title: "A B D, `Quorum` 3", Servers: "ABD", Quorum: 3, Version: 2},
+		{Title: "`Quorum` 2", Servers: "ABD", Version: 3},
+	}, Wrong: "the list in one step", Shows: 13},
+	{Title: "A B C become A to E", Steps: []rolloutStep{
 		{Servers: "ABC"},
-		{Title: "A B C, `Quorum` 3", Servers: "ABC", Quorum: 3, Version: 1, After: rolloutTTL},
-		{Title: "A B C D E, `Quorum` 3", Version: 2, After: rolloutTTL},
-	}},
-	{
-		Wrong: "the list in one step", Shows: 111, Cuts: 2,
-		Steps: []rolloutStep{{Servers: "ABC"}, {Version: 1}},
-	},
+		{Title: "A B C, `Quorum` 3", Servers: "ABC", Quorum: 3, Version: 1},
+		{Title: "A B C D E, `Quorum` 3", Version: 2},
+	}, Wrong: "the list in one step", Shows: 111},
+}
+
+// order is the right order, or the wrong one: without the steps between the first and the last.
+func (r rollout) order(right bool) rollout {
+	if right {
+		r.Apart = false
+	} else {
+		r.Steps = []rolloutStep{r.Steps[0], r.Steps[len(r.Steps)-1]}
+	}
+	return r
 }
 
 // rolloutTable has a row for each change: its steps in the right order, and the wrong order.
 func rolloutTable([]string) (string, error) {
 	var rows [][]string
 	for _, r := range rollouts {
-		if r.Wrong != "" {
-			rows[len(rows)-1][2] = fmt.Sprintf("%s (run %d)", r.Wrong, r.Shows)
-			continue
-		}
 		var steps []string
 		for i, s := range r.Steps[1:] {
 			steps = append(steps, fmt.Sprintf("%d. %s", i+1, s.Title))
 		}
-		rows = append(rows, []string{r.Title, strings.Join(steps, "<br>"), ""})
+		wrong := r.Wrong
+		if wrong != "" {
+			wrong += fmt.Sprintf(" (run %d)", r.Shows)
+		}
+		rows = append(rows, []string{r.Title, strings.Join(steps, "<br>"), wrong})
 	}
 	return fmt.Sprintf("%s\nThe [simulation](../simulation/internal/book/rollout_test.go) plays each order: the right ones in %d runs without two\nholders, and each wrong one in a run with two.",
 		table("change | the right order | the wrong order", rows), rolloutRuns), nil
@@ -146,23 +127,21 @@ func rolloutTable([]string) (string, error) {
 // Right orders have no violations, and clients are refused only in changes that raise Set.Version.
 // Each wrong order has a run with a violation.
 func TestRollouts(t *testing.T) {
-	runs := long.Number[uint64](rolloutRuns, 2)
 	for _, r := range rollouts {
-		t.Run(r.Title+r.Wrong, func(t *testing.T) {
+		t.Run(r.Title, func(t *testing.T) {
 			t.Parallel()
-			if r.Wrong != "" {
-				holders, _, _ := r.run(t, r.Shows)
-				assert.True(t, holders, "run %d doesn't show it any more: look for another one", r.Shows)
-				return
-			}
 			refused := 0
-			for seed := range runs {
-				holders, leases, mismatched := r.run(t, seed)
+			for seed := range long.Number[uint64](rolloutRuns, 2) {
+				holders, leases, mismatched := r.order(true).run(t, seed)
 				assert.False(t, holders, "run %d", seed)
 				assert.Greater(t, leases, 10, "run %d", seed)
 				refused += mismatched
 			}
 			assert.Equal(t, r.Steps[len(r.Steps)-1].Version > 0, refused > 0)
+			if r.Wrong != "" {
+				holders, _, _ := r.order(false).run(t, r.Shows)
+				assert.True(t, holders, "run %d doesn't show it any more: look for another one", r.Shows)
+			}
 		})
 	}
 }
@@ -187,35 +166,26 @@ func (r rollout) run(t *testing.T, seed uint64) (holders bool, leases, mismatche
 			leases++
 		}
 	}
-	for _, v := range result.Log.Violations() {
-		// A vote that is lost with its server before the round is won needs no rollout, and no
-		// other client gets it.
-		holders = holders || v.Kind != record.Overvalued
-	}
-	return holders, leases, mismatched
+	return len(result.Kinds()) > 0, leases, mismatched
 }
 
-// begins is when a process is started with a step.
+// begins is when a process is started with a step: one after the other, and with the next step when the
+// longest MaxTTL has passed since all have this one.
 func (r rollout) begins(step, process int) time.Duration {
 	if step == 0 {
 		return 0
 	}
-	stagger := cmp.Or(r.Stagger, rolloutTTL)
-	at := 2 * rolloutTTL // so that there are leases, and marks on the servers
-	for i, s := range r.Steps[1 : step+1] {
-		at += s.After
-		if i > 0 {
-			at += rolloutProcesses * stagger
-		}
+	stagger := rolloutTTL
+	if r.Apart {
+		stagger = 2 * longerTTL
 	}
-	return at + time.Duration(process)*stagger
+	first := 2*rolloutTTL + time.Duration(step-1)*(rolloutProcesses*stagger+longerTTL) // there are leases, and marks on the servers
+	return first + time.Duration(process)*stagger
 }
 
-func (r rollout) length() time.Duration {
-	return r.begins(len(r.Steps)-1, rolloutProcesses) + 2*longerTTL
-}
+func (r rollout) length() time.Duration { return r.begins(len(r.Steps), 0) + longerTTL }
 
-// faults cuts each process off from some servers at any time, so that leases are on few of them,
+// faults cuts each process off from as many servers as a step allows, at any time, so that leases are on few of them,
 // and restarts the servers without their data, one after the other and rarely enough that at most
 // one is in quarantine.
 func (r rollout) faults(seed uint64) (schedule simulation.Schedule) {
@@ -223,10 +193,13 @@ func (r rollout) faults(seed uint64) (schedule simulation.Schedule) {
 	milliseconds := func(least, most int) time.Duration {
 		return time.Duration(least+draw.IntN(most-least)) * time.Millisecond
 	}
-	servers, quarantine := "ABCDE", rolloutTTL
+	servers, cuts, quarantine := "ABCDE", 2, rolloutTTL
 	for _, step := range r.Steps {
 		if strings.Contains(step.Servers, "F") {
 			servers = "ABCDEF"
+		}
+		if step.Quorum > 0 {
+			cuts = 1
 		}
 		quarantine = max(quarantine, step.MaxTTL)
 	}
@@ -236,7 +209,7 @@ func (r rollout) faults(seed uint64) (schedule simulation.Schedule) {
 	}
 	for process := range processes {
 		for at := time.Duration(0); at < r.length(); {
-			lasts, cut := milliseconds(1000, 4000), draw.Perm(len(servers))[:r.Cuts]
+			lasts, cut := milliseconds(1000, 4000), draw.Perm(len(servers))[:cuts]
 			if r.Apart {
 				lasts = r.length()
 			}
@@ -280,11 +253,11 @@ func (r rollout) work(c *simulation.Client) {
 // rolloutProcess is a client process over its restarts: it ends in an orderly way, and starts again
 // with the next step's settings, when it next asks for a lock.
 type rolloutProcess struct {
+	simulation.Locker
 	r     rollout
 	p     simulation.Process
 	began time.Time
 	step  int
-	locks *quorum.Coordinator
 }
 
 func (r rollout) locker(p simulation.Process) (simulation.Locker, error) {
@@ -294,17 +267,16 @@ func (r rollout) locker(p simulation.Process) (simulation.Locker, error) {
 
 // start opens the Coordinator with the settings of the current step.
 func (p *rolloutProcess) start() (err error) {
-	s := p.r.Steps[p.step]
-	cfg := p.p.Config
-	cfg.TTL, cfg.MaxTTL = cmp.Or(s.TTL, rolloutTTL), cmp.Or(s.MaxTTL, rolloutTTL)
-	cfg.Quorum, cfg.Set = s.Quorum, quorum.Set{Name: "orders", Version: s.Version}
-	var instances []wire.Instance
+	s, with := p.r.Steps[p.step], p.p
+	with.Config.TTL, with.Config.MaxTTL = cmp.Or(s.TTL, rolloutTTL), cmp.Or(s.MaxTTL, rolloutTTL)
+	with.Config.Quorum, with.Config.Set = s.Quorum, quorum.Set{Name: "orders", Version: s.Version}
+	with.Instances = []wire.Instance{}
 	for i, instance := range p.p.Instances {
 		if strings.ContainsRune(cmp.Or(s.Servers, "ABCDE"), rune('A'+i)) {
-			instances = append(instances, instance)
+			with.Instances = append(with.Instances, instance)
 		}
 	}
-	p.locks, err = quorum.New(cfg, instances...)
+	p.Locker, err = simulation.Library(with)
 	return err
 }
 
@@ -322,30 +294,15 @@ func (p *rolloutProcess) TryAcquire(ctx context.Context, key string) (simulation
 			return nil, err
 		}
 	}
-	lease, err := p.locks.TryAcquire(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	return &rolloutLease{lease, p.locks.Set().Q}, nil
+	return p.Locker.TryAcquire(ctx, key)
 }
 
-func (p *rolloutProcess) Acquire(context.Context, string) (simulation.Lease, error) {
-	return nil, errors.New("rollout: processes don't wait for locks")
-}
-
+// Close doesn't wait for servers that can't be reached.
 func (p *rolloutProcess) Close(ctx context.Context) error {
 	ctx, cancel := p.p.Config.Lab.Clock.WithTimeout(ctx, rolloutTTL)
 	defer cancel()
-	if err := p.locks.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	if err := p.Locker.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return nil
 }
-
-// rolloutLease is a lease together with the quorum that it needs, for the simulation's checks.
-type rolloutLease struct {
-	*quorum.Lease
-	quorum int
-}
-
-func (h *rolloutLease) Quorum() int { return h.quorum }

@@ -102,9 +102,6 @@
 // And that a server doesn't take back its data within a run. DEBUG RELOAD NOSAVE does: it loads older data,
 // and changes neither run ID, replication ID nor mark.
 //
-// Package simulation/internal/machine has this argument as an abstract machine, and looks at all states of small
-// ones.
-//
 // # What case 2 requires
 //
 // Case 2 also requires:

@@ -14,7 +14,7 @@ func init() {
 // finders are what found bugs, as the list's lines begin, and in the words of the table.
 var finders = [][2]string{
 	{"reader", "readers of the code"},
-	{"simulation", "the simulation, the matrix, random faults, the abstract machine, mutants"},
+	{"simulation", "the simulation, the matrix, random faults, model checking, mutants"},
 	{"virtual time", "programs in virtual time"},
 	{"real servers", "programs on real servers and databases"},
 	{"program", "other programs"},

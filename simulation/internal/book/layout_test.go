@@ -46,7 +46,6 @@ var others = map[string]string{
 // shared.
 var laboratory = strings.Fields(`
 	simulation/fault simulation/record simulation/check
-	simulation/internal/machine
 	simulation/internal/kernel simulation/redismodel simulation
 	simulation/internal/byname simulation/internal/shorten simulation/internal/farm simulation/internal/long simulation/internal/wrap
 	simulation/internal/origin simulation/internal/mutants simulation/internal/drawing

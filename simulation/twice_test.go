@@ -1,4 +1,4 @@
-package machine
+package simulation_test
 
 import (
 	"slices"

@@ -100,7 +100,7 @@ func drawn(t testing.TB, seed uint64, kinds []fault.Kind) (simulation.Schedule, 
 }
 
 // runs is the number of seeds whose determinism is tested.
-func runs() uint64 { return long.Number[uint64](300, 100) }
+func runs() uint64 { return long.Number[uint64](300, 50) }
 
 var (
 	rewrite = flag.Bool("update", false, "rewrite testdata/digests.txt")

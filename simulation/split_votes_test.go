@@ -19,10 +19,7 @@ import (
 // machines. In every try exactly one of them gets the lock, and all others are told that it is taken, soon
 // if all servers answer.
 func TestOneOfThoseThatTryAtOnceGetsTheLock(t *testing.T) {
-	tries := long.Number(100, 40)
-	if testing.Short() {
-		tries = 20
-	}
+	tries := long.Number(100, 20)
 	for _, faulty := range []fault.Kind{"", fault.Restart, fault.Hang} {
 		for _, servers := range []int{3, 5} {
 			for _, clients := range []int{3, 20} {

@@ -57,7 +57,7 @@ func (s *server) demote(since time.Duration) {
 }
 
 // Each rule of a vote is there because of a schedule. The library keeps its promises in that schedule. Without the
-// rule, two clients have the lock. Package machine has the rules of what a vote counts.
+// rule, two clients have the lock. Package settlement has the rules of what a vote counts.
 func TestRulesOfAVote(t *testing.T) {
 	const ms = time.Millisecond
 	// c1 has the lock on A, B and C. Then C loses it, and c2 asks.

@@ -113,6 +113,9 @@ func TestBrokenClientsAreFound(t *testing.T) {
 		{"same-token", "none", TokenOrder},
 	} {
 		t.Run(tc.words, func(t *testing.T) {
+			if tc.fault != noFault {
+				long.Test(t, "it shortens schedules, which takes seconds")
+			}
 			t.Parallel()
 			o := options(t, tc.words)
 			o.Faults = []string{tc.fault}

@@ -48,6 +48,11 @@ func serve(stdin io.Reader, stdout io.Writer) error {
 	return nil
 }
 
+// contenders returns all contenders. The others are compared with the first.
+func contenders() []contender {
+	return slices.Concat(redsyncs(), rueidislocks(), redislocks(), ourselves())
+}
+
 func (t Task) open() (job, error) {
 	if t.Leases > 0 {
 		return openHeld(t)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 
@@ -23,9 +22,4 @@ type contender struct {
 	// and on one name (which requires a way to wait).
 	sick, contended bool
 	open            func(addrs []string) (locker, error)
-}
-
-// contenders returns all contenders. The others are compared with the first.
-func contenders() []contender {
-	return slices.Concat(redsyncs(), rueidislocks(), redislocks(), ourselves())
 }

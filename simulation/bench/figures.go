@@ -12,9 +12,9 @@ type figures map[string]float64
 
 // figuresOf computes the figures of a case from what its processes return, and the processor time of its servers while
 // some time elapsed.
-func figuresOf(c Case, from clients, serverCPU, elapsed time.Duration) figures {
+func figuresOf(c Case, results []Result, serverCPU, elapsed time.Duration) figures {
 	if c.Leases > 0 {
-		r := from[0].result
+		r := results[0]
 		return figures{
 			"heap_bytes_per_lease": r.Heap / float64(c.Leases),
 			"client_cpu_cores":     r.CPU.Seconds() / r.Elapsed.Seconds(),
@@ -28,8 +28,7 @@ func figuresOf(c Case, from clients, serverCPU, elapsed time.Duration) figures {
 	var mallocs uint64
 	failed, goroutines := 0, 0
 	fewest, most := math.MaxInt, 0
-	for _, client := range from {
-		r := client.result
+	for _, r := range results {
 		for _, worker := range r.Cycles {
 			cycles = append(cycles, worker...)
 			fewest, most = min(fewest, len(worker)), max(most, len(worker))

@@ -9,15 +9,15 @@ import (
 
 func TestFiguresOfProcesses(t *testing.T) {
 	const ms = time.Millisecond
-	f := figuresOf(Case{}, clients{
-		{result: Result{Usage: Usage{2 * time.Second, 3 * ms, 7, 5}, Cycles: [][]time.Duration{{ms, 2 * ms}, {4 * ms}}, Longest: 9 * ms, Failed: 1}},
-		{result: Result{Usage: Usage{time.Second, 5 * ms, 9, 6}, Cycles: [][]time.Duration{{3 * ms}, nil}, Longest: 2 * ms, Failed: 2}},
+	f := figuresOf(Case{}, []Result{
+		{Usage: Usage{2 * time.Second, 3 * ms, 7, 5}, Cycles: [][]time.Duration{{ms, 2 * ms}, {4 * ms}}, Longest: 9 * ms, Failed: 1},
+		{Usage: Usage{time.Second, 5 * ms, 9, 6}, Cycles: [][]time.Duration{{3 * ms}, nil}, Longest: 2 * ms, Failed: 2},
 	}, 12*ms, 0)
 	assert.Equal(t, figures{
 		"cycles_per_second": 2, "p50_us": 3000, "p99_us": 4000, "wait_longest_ms": 9, "fewest_turns": 0, "most_turns": 2,
 		"client_cpu_us_per_cycle": 2000, "server_cpu_us_per_cycle": 3000, "allocs_per_cycle": 4, "goroutines": 6, "failed": 3,
 	}, f)
-	assert.Zero(t, figuresOf(Case{}, clients{{result: Result{Usage: Usage{Elapsed: 1}}}}, 0, 0)["p99_us"], "nobody got a lock")
+	assert.Zero(t, figuresOf(Case{}, []Result{{Usage: Usage{Elapsed: 1}}}, 0, 0)["p99_us"], "nobody got a lock")
 }
 
 func TestRounds(t *testing.T) {

@@ -21,7 +21,7 @@ type heldLeases struct {
 	leases   []*quorum.Lease
 }
 
-func openHeld(task Task) (job, error) {
+func openHeld(task Task) (*heldLeases, error) {
 	// The lifetime of connections has to fit into MaxTTL beside the TTL. 30 s is the default.
 	l, err := openRedlock(task.Addrs, quorum.Config{TTL: task.TTL, MaxTTL: max(30*time.Second, task.TTL+10*time.Second)})
 	return &heldLeases{task: task, redlocker: l, leases: make([]*quorum.Lease, task.Leases)}, err

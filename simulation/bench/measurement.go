@@ -115,7 +115,11 @@ func measure(ctx context.Context, c Case, s Setting) (figures, error) {
 	if err := clients.each((*client).end); err != nil {
 		return nil, err
 	}
-	return figuresOf(c, clients, after-before, elapsed), nil
+	var results []Result
+	for _, client := range clients {
+		results = append(results, client.result)
+	}
+	return figuresOf(c, results, after-before, elapsed), nil
 }
 
 // slowness is how far away the slow server is.

@@ -48,23 +48,20 @@ func (s *stage) act(do verb, c *client) (did bool, err error) {
 		return true, s.extends(c)
 	case reads:
 		s.reads(c)
-	case writes, sends:
-		if !c.stopped {
+	case writes, sends, works:
+		if !c.stopped || do == works {
 			if err := s.checks(c); err != nil || !c.holds {
 				return false, err
 			}
+		}
+		if do == works {
+			s.reads(c)
 		}
 		if write := s.sends(c); do == sends {
 			c.sent = write
 		} else {
 			s.executes(write)
 		}
-	case works:
-		if err := s.checks(c); err != nil || !c.holds {
-			return false, err
-		}
-		s.reads(c)
-		s.executes(s.sends(c))
 	case releases:
 		return true, s.releases(c)
 	}
@@ -133,6 +130,8 @@ func (s *stage) answered(c *client, a driver.Answer, asked uint64) {
 	s.strikes(waits, true)
 	if a.Left != nil {
 		s.judges(OverOnArrival, *a.Left <= 0, "%s was told that it has the lock, with %.0f ms left", c.name, *a.Left)
+		// A client that waited got its lease later than it was asked for, so the time of its answer bounds nothing.
+		s.judges(TooLong, *a.Left > float64(s.ttl.Milliseconds())+1, "%s was told that it has the lock, with %.0f ms left, though its TTL is %v", c.name, *a.Left, s.ttl)
 	}
 	for _, o := range s.clients {
 		// Whose request is older got a lease that may be over by now, and took nobody's.
@@ -187,7 +186,7 @@ func (s *stage) begins(c *client, do verb) error {
 func (s *stage) caught(c *client) bool {
 	any := false
 	for i, link := range c.links {
-		if link.holdsBack && s.servers[i].good() {
+		if link.holdsBack() && s.servers[i].good() {
 			any = true
 			if !link.caught() {
 				return false

@@ -77,9 +77,6 @@ func (f *Fleet) steps(text string) (Schedule, error) {
 	if err == nil && len(steps) == 0 {
 		err = fmt.Errorf("there are no servers for %q", text)
 	}
-	if err == nil {
-		err = steps.validate(len(f.servers))
-	}
 	for _, step := range steps {
 		switch {
 		case err != nil:

@@ -22,16 +22,18 @@ type box struct {
 	fleets    chan *Fleet
 	clocks    clocks
 	reference Reference
+	given     Schedule // that of the options
 
 	mu      sync.Mutex
-	tallies []Tally
+	tallies map[string]*Tally // by their faults
+	broken  []*Broken
 	played  int
 	skipped []error
 }
 
 // open asks the driver what it is, and starts the servers, with clocks of their own if they
-// need them.
-func open(ctx context.Context, o Options, clocks bool) (b *box, err error) {
+// may need them.
+func open(ctx context.Context, o Options) (b *box, err error) {
 	o.TTL, o.Parallel, o.startLimit = cmp.Or(o.TTL, 1500*time.Millisecond), cmp.Or(o.Parallel, 4), cmp.Or(o.startLimit, startLimit)
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -39,7 +41,7 @@ func open(ctx context.Context, o Options, clocks bool) (b *box, err error) {
 	if _, err := exec.LookPath(o.Command[0]); err != nil {
 		return nil, fmt.Errorf("%w: the driver: %w", ErrOptions, err)
 	}
-	b = &box{options: o}
+	b = &box{options: o, tallies: map[string]*Tally{}}
 	if err := b.greet(ctx); err != nil {
 		return nil, err
 	}
@@ -49,9 +51,18 @@ func open(ctx context.Context, o Options, clocks bool) (b *box, err error) {
 	if b.hello.Servers == driver.OneServer && b.options.Servers != 1 {
 		return nil, fmt.Errorf("%w: %d servers, but %s takes one", ErrOptions, b.options.Servers, b.hello.Name)
 	}
+	if o.Schedule != "" {
+		b.given, err = ParseSchedule(o.Schedule, b.options.Servers)
+		if err == nil && len(b.given) == 0 {
+			err = fmt.Errorf("the schedule %q has no step for so few servers", o.Schedule)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrOptions, err)
+		}
+	}
 	b.reference = referenceFor(b.options.Servers)
 	b.fleets = make(chan *Fleet, o.Parallel)
-	if clocks {
+	if b.needsClocks() {
 		if b.clocks, err = newClocks(ctx, o); err != nil {
 			return nil, err
 		}
@@ -66,9 +77,18 @@ func open(ctx context.Context, o Options, clocks bool) (b *box, err error) {
 	return b, nil
 }
 
+// needsClocks reports whether servers may need clocks, or disks that lose what was not synced.
+func (b *box) needsClocks() bool {
+	if b.given == nil {
+		return len(b.options.Faults) == 0 || slices.Contains(b.options.Faults, clockFault)
+	}
+	return slices.Contains(b.options.Args, "--appendonly") ||
+		slices.ContainsFunc(b.given, func(step Step) bool { return slices.Contains([]verb{ahead, behind, right}, step.Do) })
+}
+
 // greet asks the driver what it is.
 func (b *box) greet(ctx context.Context) error {
-	d, err := startDriver("c1", b.options)
+	d, err := startDriver("c1", b.options.Command, b.options.startLimit)
 	if err != nil {
 		return err
 	}

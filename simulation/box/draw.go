@@ -5,133 +5,84 @@ import (
 	"slices"
 )
 
-// drawer draws a random schedule: two or three clients that lock, work and unlock, and faults of
-// one kind that never affect more than a minority of the servers at a time. At the end all
-// faults end, and the last client gets the lock.
-//
-// It follows what the clients would do without faults, so that most steps come to something.
-type drawer struct {
-	*rand.Rand
-	fault    faultKind
-	n        int
-	schedule Schedule
-	clients  []string
-	holder   string
-	ends     map[string]Schedule // the steps that end a fault, by what is disturbed
-}
+// episodes is how often a random schedule has its fault.
+const episodes = 3
 
-// ofServers is the key in drawer.ends for servers and processes, which have only one fault at a time.
-const ofServers = ""
-
-// drawSteps is how many steps are drawn before the end.
-const drawSteps = 12
-
-// draw draws a schedule with faults of one kind.
-func draw(seed uint64, fault string, n int) Schedule {
-	d := &drawer{Rand: rand.New(rand.NewPCG(seed, 0x626f78)), fault: faultNamed(fault), n: n, ends: map[string]Schedule{}}
-	d.clients = clientNames[:2+d.IntN(2)]
-	for range drawSteps {
-		if d.IntN(5) < 2 && len(d.fault.random) > 0 {
-			d.disturb()
-		} else {
-			d.act()
-		}
-	}
-	for _, what := range append([]string{ofServers}, d.clients...) {
-		d.schedule = append(d.schedule, d.ends[what]...)
-	}
-	clear(d.ends)
-	for _, c := range d.clients {
-		d.does(c, works, releases)
-	}
-	d.does(d.someone(), waits, works, releases)
-	return d.schedule
-}
-
-// does adds steps of a client.
-func (d *drawer) does(client string, verbs ...verb) {
-	for _, do := range verbs {
-		d.schedule = append(d.schedule, Step{Do: do, Client: client})
-	}
-}
-
-// alive returns the clients that run: at least one, because no two are paused or dead at a time.
-func (d *drawer) alive() []string {
-	return slices.DeleteFunc(slices.Clone(d.clients), func(c string) bool {
-		return slices.ContainsFunc(d.ends[ofServers], func(s Step) bool { return s.Client == c })
-	})
-}
-
-func (d *drawer) someone() string {
-	alive := d.alive()
-	return alive[d.IntN(len(alive))]
-}
-
-// act has a client do something.
-func (d *drawer) act() {
-	c := d.someone()
-	switch {
-	case c == d.holder && d.IntN(3) == 0:
-		d.does(c, releases)
-		d.holder = ""
-	case c == d.holder:
-		d.does(c, []verb{works, works, checks, extends}[d.IntN(4)])
-	case !slices.Contains(d.alive(), d.holder):
-		d.does(c, waits, works)
-		d.holder = c
-	default:
-		d.does(c, tries, works)
-	}
-}
-
-// disturb begins a fault, or ends it.
-func (d *drawer) disturb() {
-	client, of := d.someone(), d.fault.random[d.IntN(len(d.fault.random))]
-	target := forms[of.begin[0]]
-	what, servers := ofServers, d.minority()
-	switch {
-	case target == linkLast:
-		what = client
-	case of.end == nil || of.end[0] == fail: // it is over at once, or needs no majority that works
-		servers = string(letters[d.IntN(d.n)])
-	}
-	if end, begun := d.ends[what]; begun {
-		if !d.fault.alone {
-			d.schedule = append(d.schedule, end...)
-			delete(d.ends, what)
-		}
-		return
-	}
-	if servers == "" && target >= serversLast {
-		return
-	}
-	steps := func(verbs []verb) (all Schedule) {
+// draw draws a random schedule: two or three clients that lock, work and unlock, and a fault that begins and ends
+// several times, and never affects more than a minority of the servers at a time. At the end a client gets the lock.
+// A client skips the steps that it can't do, because it has the lock or has none.
+func draw(seed uint64, fault string, n int) (s Schedule) {
+	r := rand.New(rand.NewPCG(seed, 0x626f78))
+	of, clients := faultNamed(fault), clientNames[:2+r.IntN(2)]
+	does := func(client string, verbs ...verb) {
 		for _, do := range verbs {
-			step := Step{Do: do}
-			if forms[do] != serversLast {
-				step.Client = client
-			}
-			if forms[do] >= serversLast {
-				step.Servers = servers
-			}
-			all = append(all, step)
+			s = append(s, Step{Do: do, Client: client})
 		}
-		return all
 	}
-	if client == d.holder && of.begin[0] != kill && target <= clientLast {
-		d.does(client, checks, reads) // the fault comes between the check and the write
-	} else if client == d.holder && of.begin[0] == kill {
-		d.holder = ""
+	another := func(than string) string {
+		others := slices.DeleteFunc(slices.Clone(clients), func(c string) bool { return c == than })
+		return others[r.IntN(len(others))]
 	}
-	d.schedule = append(d.schedule, steps(of.begin)...)
-	if of.end != nil {
-		d.ends[what] = steps(of.end)
+	act := func(but string) {
+		for range 1 + r.IntN(3) {
+			does(another(but), [][]verb{{tries, works}, {tries, works}, {works}, {checks}, {extends}, {releases}}[r.IntN(6)]...)
+		}
 	}
+	for range episodes {
+		act("")
+		if len(of.random) == 0 {
+			continue
+		}
+		d, client, servers, stopped := of.random[r.IntN(len(of.random))], another(""), minority(r, n), ""
+		if d.end == nil || d.end[0] == fail { // it is over at once, or needs no majority that works
+			servers = string(letters[r.IntN(n)])
+		}
+		switch target := forms[d.begin[0]]; {
+		case target >= serversLast && servers == "":
+			continue
+		case target <= clientLast: // the fault comes between the client's check and its write
+			stopped = client
+			for _, c := range clients {
+				does(c, releases)
+			}
+			does(client, tries, checks, reads)
+		}
+		s = append(s, d.begin.steps(client, servers)...)
+		if d.begin[0] == pause || d.begin[0] == kill {
+			does(another(client), waits, works)
+		}
+		act(stopped)
+		s = append(s, d.end.steps(client, servers)...)
+		if of.once {
+			break
+		}
+	}
+	for _, c := range clients {
+		does(c, works, releases)
+	}
+	does(another(""), waits, works, releases)
+	return s
+}
+
+// steps are the steps of verbs, about a client or servers, or both.
+func (all verbs) steps(client, servers string) (s Schedule) {
+	for _, do := range all {
+		step := Step{Do: do, Client: client, Servers: servers}
+		switch {
+		case forms[do] == serversLast:
+			step.Client = ""
+		case forms[do] <= clientLast:
+			step.Servers = ""
+		}
+		s = append(s, step)
+	}
+	return s
 }
 
 // minority returns some servers, fewer than half of them: none, if there are less than three.
-func (d *drawer) minority() string {
-	order := d.Perm(d.n)[:min((d.n-1)/2, 1+d.IntN(max(1, (d.n-1)/2)))]
+func minority(r *rand.Rand, n int) string {
+	most := (n - 1) / 2
+	order := r.Perm(n)[:min(most, 1+r.IntN(max(1, most)))]
 	slices.Sort(order)
 	var servers []byte
 	for _, i := range order {

@@ -46,11 +46,12 @@ type clientProcess struct {
 	breaks context.CancelCauseFunc
 }
 
-// startDriver starts a driver. Every process that it starts is in its process group.
-func startDriver(client string, o Options) (*clientProcess, error) {
-	d := &clientProcess{client: client, limit: o.startLimit, answers: make(chan driver.Answer, 1)}
+// startDriver starts a driver that has a limit for its answers to hello and open. Every process that it starts is in its
+// process group.
+func startDriver(client string, command []string, limit time.Duration) (*clientProcess, error) {
+	d := &clientProcess{client: client, limit: limit, answers: make(chan driver.Answer, 1)}
 	d.obeys, d.breaks = context.WithCancelCause(context.Background())
-	cmd := exec.Command(o.Command[0], o.Command[1:]...)
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = d, &d.errs, endLimit
 	var err error

@@ -26,37 +26,39 @@ func serversFor(fault string, n int) int {
 // faultKind is a fault, with what is done in the steps that are its own.
 type faultKind struct {
 	name string
-	own  []verb
+	own  verbs
 	// random are the ways in which random schedules have it.
 	random []disturbance
-	// alone: a random schedule has it once, from when it begins until the end.
-	alone bool
+	// once: a random schedule has it no second time.
+	once bool
 }
 
+type verbs []verb
+
 // disturbance is what is done to a client, to a link of a client to some servers, or to servers, and what ends it.
-type disturbance struct{ begin, end []verb }
+type disturbance struct{ begin, end verbs }
 
 // faultKinds are the faults. A schedule with steps of several faults is one of the last of them, because the
 // others only prepare it.
 var faultKinds = []faultKind{
-	{name: noFault, own: []verb{waits}},
-	{name: "pause", own: []verb{pause, sends}, random: []disturbance{{[]verb{pause}, []verb{resume, writes}}, {[]verb{sends}, []verb{lands}}}},
-	{name: "crash", own: []verb{kill}, random: []disturbance{{[]verb{kill}, []verb{spawn}}}},
-	{name: "network", own: []verb{cut}, random: []disturbance{
-		{[]verb{cut}, []verb{heal}}, {[]verb{delay}, []verb{heal}}, {[]verb{hold}, []verb{heal}}, {[]verb{lose}, []verb{heal}},
+	{name: noFault, own: verbs{waits}},
+	{name: "pause", own: verbs{pause, sends}, random: []disturbance{{verbs{pause}, verbs{resume, writes}}, {verbs{sends}, verbs{lands}}}},
+	{name: "crash", own: verbs{kill}, random: []disturbance{{verbs{kill}, verbs{spawn}}}},
+	{name: "network", own: verbs{cut}, random: []disturbance{
+		{verbs{cut}, verbs{heal}}, {verbs{delay}, verbs{heal}}, {verbs{hold}, verbs{heal}}, {verbs{lose}, verbs{heal}},
 	}},
-	{name: "hang", own: []verb{hang}, random: []disturbance{{[]verb{hang}, []verb{wake}}}},
+	{name: "hang", own: verbs{hang}, random: []disturbance{{verbs{hang}, verbs{wake}}}},
 	// Servers that start are empty: that is another fault.
-	{name: "stop", own: []verb{stop}, random: []disturbance{{[]verb{stop}, []verb{start}}}, alone: true},
-	{name: "restart", own: []verb{start}, random: []disturbance{{[]verb{stop, start}, nil}}},
-	{name: "old data", own: []verb{save}, random: []disturbance{{[]verb{save}, nil}, {[]verb{stop, start}, nil}}},
-	{name: "flush", own: []verb{flush}, random: []disturbance{{[]verb{flush}, nil}}},
-	// The clocks of other servers would be of no minority any more.
-	{name: clockFault, own: []verb{ahead, behind}, random: []disturbance{{[]verb{ahead}, []verb{right}}, {[]verb{behind}, []verb{right}}}, alone: true},
+	{name: "stop", own: verbs{stop}, random: []disturbance{{verbs{stop}, verbs{start}}}, once: true},
+	{name: "restart", own: verbs{start}, random: []disturbance{{verbs{stop, start}, nil}}},
+	{name: "old data", own: verbs{save}, random: []disturbance{{verbs{save}, nil}, {verbs{stop, start}, nil}}},
+	{name: "flush", own: verbs{flush}, random: []disturbance{{verbs{flush}, nil}}},
+	// The clocks of other servers would be no minority.
+	{name: clockFault, own: verbs{ahead, behind}, random: []disturbance{{verbs{ahead}, verbs{right}}, {verbs{behind}, verbs{right}}}, once: true},
 	// No server fails twice.
-	{name: "failover", own: []verb{fail}, random: []disturbance{{[]verb{follow, lag}, []verb{fail}}}, alone: true},
-	{name: "address", own: []verb{move}, random: []disturbance{{[]verb{move}, []verb{home}}}},
-	{name: evenNumber, own: []verb{stop, cut}, random: []disturbance{{[]verb{stop}, []verb{start}}}, alone: true},
+	{name: "failover", own: verbs{fail}, random: []disturbance{{verbs{follow, lag}, verbs{fail}}}, once: true},
+	{name: "address", own: verbs{move}, random: []disturbance{{verbs{move}, verbs{home}}}},
+	{name: evenNumber, own: verbs{stop, cut}, random: []disturbance{{verbs{stop}, verbs{start}}}, once: true},
 }
 
 // Faults returns all faults.
@@ -86,7 +88,7 @@ func (s Step) faultVerb() verb {
 	return s.Do
 }
 
-// faultOf returns the fault that a schedule shows: the one that it was played for, if it has a step of it,
+// faultOf returns the fault that a schedule shows: the one that it was played for, "" for none, if it has a step of it,
 // or else another one.
 func (s Schedule) faultOf(playedFor string) string {
 	has := func(fault string) bool {

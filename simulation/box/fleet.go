@@ -40,6 +40,8 @@ type Member struct {
 	Address string `json:"address"`
 	// State is "up", "hung" or "stopped".
 	State string `json:"state"`
+	// Faults are what else is wrong with it: the steps that go on until others end them, as in "slow A 200ms".
+	Faults Schedule `json:"faults"`
 }
 
 // StartFleet starts the servers that o.Servers, 1 to 9, and o.Binary, o.Args and o.Embedded describe. They
@@ -70,50 +72,43 @@ func StartFleet(ctx context.Context, o Options) (*Fleet, error) {
 }
 
 // startFleet starts servers without links, with the clocks if there are some.
-func startFleet(ctx context.Context, o Options, own clocks) (*Fleet, error) {
-	f := &Fleet{}
-	start := f.startProcesses
+func startFleet(ctx context.Context, o Options, own clocks) (f *Fleet, err error) {
+	f = &Fleet{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}()
 	if o.Embedded {
-		start = f.startEmbedded
+		cluster, err := embedded.Start(o.Servers)
+		if err != nil {
+			return f, err
+		}
+		f.product, f.closers = "embedded servers", append(f.closers, cluster.Close)
+		for i := range o.Servers {
+			f.servers = append(f.servers, &server{process: embeddedServer{cluster.Server(i)}, state: up})
+		}
+		return f, nil
 	}
-	if err := start(ctx, o, own); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-func (f *Fleet) startProcesses(ctx context.Context, o Options, own clocks) (err error) {
 	config := redisproc.Config{Binary: o.Binary, Args: o.Args}
 	if f.product, err = config.Product(); err != nil {
-		return err
+		return f, err
 	}
 	for range o.Servers {
 		s, with := &realServer{config: config}, config
 		f.closers = append(f.closers, s.close)
 		if own.dir != "" {
 			if s.machine, err = newMachine(own.dir); err != nil {
-				return err
+				return f, err
 			}
 			with.Env = s.machine.env
 		}
 		if s.Server, err = redisproc.Start(ctx, with); err != nil {
-			return err
+			return f, err
 		}
 		f.servers = append(f.servers, &server{process: s, state: up})
 	}
-	return nil
-}
-
-func (f *Fleet) startEmbedded(_ context.Context, o Options, _ clocks) error {
-	cluster, err := embedded.Start(o.Servers)
-	if err != nil {
-		return err
-	}
-	f.product, f.closers = "embedded servers", append(f.closers, cluster.Close)
-	for i := range o.Servers {
-		f.servers = append(f.servers, &server{process: embeddedServer{cluster.Server(i)}, state: up})
-	}
-	return nil
+	return f, nil
 }
 
 // Product is what the servers are, such as "redis 7.0.15" or "embedded servers".
@@ -128,7 +123,8 @@ func (f *Fleet) Members() []Member {
 
 func (f *Fleet) members() (all []Member) {
 	for i, s := range f.servers {
-		all = append(all, Member{letters[i : i+1], s.links[0].Addr(), string(s.state)})
+		faults := append(append(Schedule{}, s.faults...), s.links[0].faults...)
+		all = append(all, Member{letters[i : i+1], s.links[0].Addr(), string(s.state), faults})
 	}
 	return all
 }
@@ -155,10 +151,12 @@ func (f *Fleet) Close() error {
 // others have done it.
 func (f *Fleet) do(ctx context.Context, step Step) error {
 	var unfit error
+	on := step.Servers
 	for i, s := range f.servers {
-		if !strings.ContainsRune(step.Servers, rune(letters[i])) {
+		if !strings.ContainsRune(on, rune(letters[i])) {
 			continue
 		}
+		step.Servers = letters[i : i+1]
 		if forms[step.Do] == serversLast {
 			if err := s.do(ctx, step, f.key, f.ttl); errors.Is(err, errUnfit) {
 				unfit = err

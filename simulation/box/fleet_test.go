@@ -66,7 +66,7 @@ func (f *fleetTest) request(method, path, body string) (status int, answer []byt
 	return response.StatusCode, answer
 }
 
-// does has steps carried out, and returns the states of the servers, such as "hung up".
+// does has steps carried out, and returns the states and faults of the servers, such as "hung up [cut B]".
 func (f *fleetTest) does(steps string) string {
 	f.t.Helper()
 	status, text := f.request("POST", "/", steps)
@@ -76,7 +76,9 @@ func (f *fleetTest) does(steps string) string {
 	var states []string
 	for i, m := range all {
 		require.Equal(f.t, letters[i:i+1]+f.addr[i], m.Name+m.Address)
-		states = append(states, m.State)
+		if states = append(states, m.State); len(m.Faults) > 0 {
+			states = append(states, fmt.Sprintf("[%v]", m.Faults))
+		}
 	}
 	return strings.Join(states, " ")
 }
@@ -225,7 +227,7 @@ func TestFleet(t *testing.T) {
 		require.Equal(t, "up up up", f.does("start A"))
 		f.has("-v-")
 
-		require.Equal(t, "stopped hung hung", f.does("hang ALL, slow ALL 60s, cut C, stop A"), "it stands still no longer")
+		require.Equal(t, "stopped [slow A 1m0s] hung [slow B 1m0s] hung [slow C 1m0s, cut C]", f.does("hang ALL, slow ALL 60s, cut C, stop A"), "it stands still no longer")
 		require.Equal(t, "up up up", f.does("reset"))
 		f.has("-v-")
 	})
@@ -246,14 +248,14 @@ func TestFleetOfProcesses(t *testing.T) {
 	require.Equal(t, "up up", f.does("stop A, start A"), "a server that has died on its own starts again")
 
 	require.Contains(t, f.fails("POST", "/", "fail B", 409), "there is no replica that lags")
-	f.does("follow B, lag B")
+	require.Equal(t, "up up [follow B, lag B]", f.does("follow B, lag B"))
 	f.set(1)
-	require.Equal(t, "up stopped", f.does("fail B"))
+	require.Equal(t, "up stopped [fail B]", f.does("fail B"))
 	f.has("--")
 	f.does("reset")
-	f.does("move A")
+	require.Equal(t, "up [move A] up", f.does("move A"))
 	f.set(0)
-	f.does("home A")
+	require.Equal(t, "up up", f.does("home A"))
 	f.has("--")
 
 	if status, text := f.request("POST", "/", "ahead A 1h"); status == http.StatusNotImplemented {
@@ -270,9 +272,9 @@ func TestFleetOfProcesses(t *testing.T) {
 	}
 	isAhead(0, time.Hour)
 	isAhead(1, 0)
-	f.does("behind A 2h, stop A, start A")
+	require.Equal(t, "up [behind A 2h0m0s] up", f.does("behind A 2h, stop A, start A"))
 	isAhead(0, -2*time.Hour) // a start doesn't set the clock
-	f.does("right A")
+	require.Equal(t, "up up", f.does("right A"))
 	isAhead(0, 0)
 	f.does("ahead B 1h")
 	f.does("reset")
@@ -283,7 +285,7 @@ func TestFleetOfProcesses(t *testing.T) {
 func TestFleetRefuses(t *testing.T) {
 	both(t, func(t *testing.T, embedded bool) {
 		f := fleetFor(t, 2, embedded)
-		f.does("hang A, stop B")
+		f.does("lose AB, heal A, heal B, hang A, stop B, slow B 2s, cut B, slow B 1s")
 		for _, tc := range []struct {
 			method, path, body string
 			status             int
@@ -304,7 +306,7 @@ func TestFleetRefuses(t *testing.T) {
 			{"POST", "/", "ahead A", 400, `"ahead A" needs a time, as in "ahead A 60s"`},
 			{"POST", "/", "cut c1 A", 400, `"cut c1 A" is about a client`},
 			{"POST", "/", "c1 waits", 400, `"c1 waits" is about a client`},
-			{"POST", "/", "drop A", 400, `"drop A" is about the lock of a schedule`},
+			{"POST", "/", "evict A", 400, `"evict A" is about the lock of a schedule`},
 			{"POST", "/", strings.Repeat(" ", longestBody) + "hang A", 400, "too large"},
 			{"POST", "/", "hang ALL", 409, `"hang AB": not now: the server is stopped`},
 			{"POST", "/", "flush A", 409, `"flush A": not now: the server is hung`},
@@ -319,7 +321,7 @@ func TestFleetRefuses(t *testing.T) {
 		}
 		status, text := f.request("GET", "/", "")
 		require.Equal(t, 200, status)
-		require.JSONEq(t, fmt.Sprintf(`[{"name":"A","address":%q,"state":"hung"},{"name":"B","address":%q,"state":"stopped"}]`, f.addr[0], f.addr[1]), string(text))
+		require.JSONEq(t, fmt.Sprintf(`[{"name":"A","address":%q,"state":"hung","faults":[]},{"name":"B","address":%q,"state":"stopped","faults":["cut B","slow B 1s"]}]`, f.addr[0], f.addr[1]), string(text))
 	})
 }
 

@@ -5,7 +5,6 @@ package box
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -99,17 +98,42 @@ func details(e *record.Event) string {
 // sign of a second holder: no lock can prevent a pause between the check and the write.
 func findingsIn(log record.Log) (findings []Finding) {
 	for _, f := range check.Violations(log, check.Rules{}) {
-		text := laterLease.ReplaceAllString(versions.ReplaceAllString(words.Replace(f.Text), " on top of a write that it had not read"), "$1 (lease $2)")
+		text := f.Text
+		for _, words := range wordings {
+			text = words.of.ReplaceAllString(text, words.says)
+		}
+		text = strings.ReplaceAll(text, "WRITER", lastWriter(log, f.Event))
 		findings = append(findings, Finding{Kind: Kind(f.Kind), Seq: f.Event + 1, Text: text})
 	}
 	return findings
 }
 
-// What a record's words mean in a play. Versions say nothing to a reader of a play with two writes.
-var (
-	laterLease = regexp.MustCompile(`\b(c\d)\.(\d+)`)
-	versions   = regexp.MustCompile(` as of version \d+ over version \d+`)
-)
+// lastWriter is the client of the last write before an event.
+func lastWriter(log record.Log, event int) (client string) {
+	i := 0
+	for e := range log.All() {
+		if i == event {
+			break
+		}
+		if e.Kind == record.Write && e.Words != refused {
+			client = e.Process
+		}
+		i++
+	}
+	return client
+}
 
-// words are what is said of a play with one lock, and of clients without tokens.
-var words = strings.NewReplacer(" (token 0)", "", ` of "`+recordKey+`"`, "", ` wrote "`+recordKey+`"`, " wrote", "had used it", "had used the resource", strconv.Quote(recordKey), "the lock")
+// wordings are what the texts of a record's checks say of a play, which has one lock, and clients that may have no
+// tokens. They name who did it and whom it hurt. Versions say nothing to a reader of a play with two writes.
+var wordings = []struct {
+	of   *regexp.Regexp
+	says string
+}{
+	{regexp.MustCompile(` \(token 0\)`), ""},
+	{regexp.MustCompile(`\b(c\d)\.(\d+)`), "$1 (lease $2)"},
+	{regexp.MustCompile(` valid of "k" after (.+) had got it`), " valid, though $1 had got the lock later"},
+	{regexp.MustCompile(` wrote "k" after (.+) had used it`), " wrote too late: $1, with a later lease, had used the resource"},
+	{regexp.MustCompile(` wrote "k" as of version \d+ over version \d+`), " wrote on top of a write of WRITER that it had not read"},
+	{regexp.MustCompile(` of "k"`), ""},
+	{regexp.MustCompile(`"k"`), "the lock"},
+}

@@ -11,6 +11,7 @@ const (
 	LostUpdate    Kind = "lost update"
 	TokenOrder    Kind = "token order"
 	OverOnArrival Kind = "over on arrival"
+	TooLong       Kind = "too long"
 	NeverFree     Kind = "never free"
 	NoProgress    Kind = "no progress"
 	NoAnswer      Kind = "no answer"
@@ -26,11 +27,12 @@ var kinds = []struct {
 	Kind
 	means string
 }{
-	{TwoHolders, "A client found its lease valid in a check, or in an extension, that began after another client had got the lock. If both got the lock at the same time, each found its own lease valid after that."},
-	{StaleWrite, "The resource executed a write after a later holder had used it."},
-	{LostUpdate, "A write replaced one that its writer had not read."},
+	{TwoHolders, "A client found its lease valid in a check, or in an extension, that began after another client had got the lock. If both got the lock at the same time, each found its own lease valid after that. Either can be wrong: the first if its lease was over, the second if it was not."},
+	{StaleWrite, "The resource executed a write after a later holder had used it. The writer was too late, and hurt that holder; if the play shows two holders, too, the later one may be wrong."},
+	{LostUpdate, "A write replaced one that its writer had not read, often that of a stale write."},
 	{TokenOrder, "A later lease got a token that isn't larger."},
 	{OverOnArrival, "A client said that it had got the lock, and that nothing was left of its lease."},
+	{TooLong, "A client said that it had got the lock, and that more was left of its lease than its TTL."},
 	{NeverFree, "No progress, and the lock's key has no expiry, so that nobody will ever get it."},
 	{NoProgress, "Nobody held the lock, a majority of the servers worked, and a client didn't get it within four TTLs plus the time for which it distrusts servers."},
 	{NoAnswer, "A client still hadn't answered twenty seconds after the end of its wait for the lock."},

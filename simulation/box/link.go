@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
@@ -14,10 +15,17 @@ import (
 // link is a client's link to a server.
 type link struct {
 	*redisproc.Link
-	client    string          // "" for all clients
-	shut      bool            // it doesn't work both ways
-	holdsBack bool            // something is held back at it
-	trap      <-chan struct{} // closed when the trap has caught something, nil without one
+	client string          // "" for all clients
+	faults Schedule        // that it has
+	trap   <-chan struct{} // closed when the trap has caught something, nil without one
+}
+
+// shut reports whether it doesn't work both ways as it should.
+func (l *link) shut() bool { return len(l.faults) > 0 }
+
+// holdsBack reports whether something is held back at it.
+func (l *link) holdsBack() bool {
+	return slices.ContainsFunc(l.faults, func(step Step) bool { return slices.Contains([]verb{delay, hold, trap, snare}, step.Do) })
 }
 
 // do carries out a fault of the link, or ends it. The key is the lock that traps are about, and the TTL that of its leases.
@@ -46,8 +54,7 @@ func (l *link) do(ctx context.Context, step Step, key string, ttl time.Duration)
 		l.Reopen()
 		l.Far(0)
 	}
-	l.holdsBack = step.Do == delay || step.Do == hold || step.Do == trap || step.Do == snare
-	l.shut = step.Do != heal && step.Do != free || l.trap != nil
+	l.faults = l.faults.after(step)
 	return err
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Options configure Run and Replay.
+// Options configure Run and Once.
 type Options struct {
 	// Command starts a driver: a program and its arguments.
 	Command []string
@@ -19,6 +19,8 @@ type Options struct {
 	Binary   string
 	Args     []string
 	Embedded bool
+	// Schedule is what is played, see ParseSchedule, by Run ten times. Default: the cases, and then random schedules.
+	Schedule string
 	// WritesAlone: the resource's guard sees the tokens of writes, and not those of reads.
 	WritesAlone bool
 	// TTL is how long leases last, 200 ms to 1 min. Default 1.5 s.

@@ -11,19 +11,7 @@ import (
 //go:embed page.html
 var pageText string
 
-// shown is a finding on the page.
-type shown struct {
-	Tally
-	*Broken
-}
-
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"findings": func(r Report) (all []shown) {
-		for t, b := range found(r.Tallies) {
-			all = append(all, shown{t, b})
-		}
-		return all
-	},
 	"kinds":   Kinds,
 	"seconds": func(d time.Duration) time.Duration { return d.Round(time.Second) },
 	"join":    func(all []string) string { return strings.Join(all, "; ") },

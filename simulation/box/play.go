@@ -14,7 +14,7 @@ type Play struct {
 	// Servers is how many servers there were.
 	Servers  int       `json:"servers,omitempty"`
 	Findings []Finding `json:"findings,omitempty"`
-	// Record is what happened, without any Truth. It is too long for a report; a replay shows it.
+	// Record is what happened, without any Truth. A report in JSON has no room for it.
 	Record record.Log `json:"-"`
 	// Struck has what was done while a client held the lock or asked for it.
 	Struck map[verb]bool `json:"-"`

@@ -63,10 +63,10 @@ func recordReference(t *testing.T) {
 		}
 		for _, tally := range played.Tallies {
 			r.Faults[tally.Fault] = []Kind{}
-			for _, k := range tally.Kinds {
-				if k.Repeated > 0 {
-					r.Faults[tally.Fault] = append(r.Faults[tally.Fault], k.Kind)
-				}
+		}
+		for _, k := range played.Broken {
+			if k.Repeated > 0 {
+				r.Faults[k.Fault] = append(r.Faults[k.Fault], k.Kind)
 			}
 		}
 		all = append(all, r)

@@ -23,6 +23,8 @@ type Report struct {
 	// LeftOut says what was not played.
 	LeftOut []string `json:"left_out,omitempty"`
 	Tallies []Tally  `json:"faults"`
+	// Broken is what was found, by faults: first what only this client shows, the worst first.
+	Broken []Broken `json:"broken,omitempty"`
 	// WhySkipped is why the first play was skipped that was, see Tally.
 	WhySkipped string        `json:"why_skipped,omitempty"`
 	Took       time.Duration `json:"took_ns"`
@@ -32,49 +34,26 @@ type Report struct {
 	missing []string // faults that were asked for, and that these servers don't have
 }
 
-// Replay is a play to be played again.
-type Replay struct {
-	Name     string        `json:"name"`
-	Servers  int           `json:"servers"`
-	TTL      time.Duration `json:"ttl_ns"`
-	Fault    string        `json:"fault,omitempty"`
-	Kind     Kind          `json:"kind"`
-	Text     string        `json:"text,omitempty"`
-	Schedule Schedule      `json:"schedule"`
-}
-
-// Replay returns the replay of one of a Tally's findings.
-func (r Report) Replay(t Tally, b Broken) Replay {
-	return Replay{Name: r.Name, Servers: cmp.Or(b.Shown.Servers, r.Count), TTL: b.Shown.TTL, Fault: t.Fault, Kind: b.Kind, Text: b.Finding().Text, Schedule: b.Shown.Schedule}
-}
-
-// Worst returns the replay of the worst finding, first of those that only this client shows, and false if
-// there is none.
-func (r Report) Worst() (replay Replay, ok bool) {
-	var worst *Broken
-	for t, b := range found(r.Tallies) {
-		if worst == nil || b.rank() < worst.rank() {
-			worst, replay = b, r.Replay(t, *b)
-		}
-	}
-	return replay, worst != nil
+// of returns what broke under a fault.
+func (r Report) of(fault string) []Broken {
+	return slices.DeleteFunc(slices.Clone(r.Broken), func(b Broken) bool { return b.Fault != fault })
 }
 
 // list returns findings, by the faults that show them: "pause: stale write, lost update; crash: never free".
 func (r Report) list(is func(Broken) bool) string {
 	var faults []string
-	for _, t := range r.Tallies {
+	for _, fault := range Faults() {
 		var kinds []string
-		for _, b := range t.Kinds {
+		for _, b := range r.of(fault) {
 			if is(b) {
 				kinds = append(kinds, string(b.Kind))
 			}
 		}
-		if t.Fault == noFault {
-			t.Fault = "without a fault"
+		if fault == noFault {
+			fault = "without a fault"
 		}
 		if len(kinds) > 0 {
-			faults = append(faults, t.Fault+": "+strings.Join(kinds, ", "))
+			faults = append(faults, fault+": "+strings.Join(kinds, ", "))
 		}
 	}
 	return strings.Join(faults, "; ")
@@ -95,6 +74,22 @@ func (r Report) Unknown() string {
 		}
 	}
 	return strings.Join(all, ", ")
+}
+
+// Found says what was found under a fault. "!" marks what only this client shows.
+func (r Report) Found(t Tally) string {
+	var all []string
+	for _, b := range r.of(t.Fault) {
+		mark := "! "
+		if b.Limit {
+			mark = ""
+		}
+		all = append(all, fmt.Sprintf("%s%s (%d)", mark, b.Kind, b.Plays))
+	}
+	if t.Refused > 0 {
+		all = append(all, fmt.Sprintf("late writes refused by token (%d)", t.Refused))
+	}
+	return cmp.Or(strings.Join(all, ", "), "-")
 }
 
 // Conclusions say in sentences whose findings the findings are, and what is not known.
@@ -145,24 +140,22 @@ func (r Report) Text(all bool) string {
 	rows := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(rows, "fault\tplays\tstruck\tfound, in how many plays\tthe Redis document's lock")
 	for _, t := range r.Tallies {
-		fmt.Fprintf(rows, "%s\t%d\t%d\t%s\t%s\n", t.Fault, t.Plays, t.Struck, t.Words(), r.Reference.Shows(t.Fault))
+		fmt.Fprintf(rows, "%s\t%d\t%d\t%s\t%s\n", t.Fault, t.Plays, t.Struck, r.Found(t), r.Reference.Shows(t.Fault))
 	}
 	_ = rows.Flush() // a Builder takes everything
 	fmt.Fprintf(&b, "\n!: only this client shows it. The Redis document's lock: %s.\n", r.Reference.About())
 	if len(r.LeftOut) > 0 {
 		fmt.Fprintf(&b, "Left out: %s\n", strings.Join(r.LeftOut, "; "))
 	}
-	for t, k := range found(r.Tallies) {
+	for _, k := range r.Broken {
 		if k.Limit && !all {
 			continue
 		}
-		fmt.Fprintf(&b, "\n%s, %s\n  %s\n", t.Heading(k), k.From(r.Count), k.Says())
-		if k.Shown.Late != "" {
-			fmt.Fprintf(&b, "  The machine was slow: %s. A lease of %v may have run out meanwhile; try a longer TTL.\n", k.Shown.Late, k.Shown.TTL)
-		}
+		fmt.Fprintf(&b, "\n%s, %s\n  %s\n", k.Heading(), k.From(), k.Says())
 		for _, step := range k.Shown.Schedule {
 			fmt.Fprintf(&b, "    %s\n", step)
 		}
+		fmt.Fprintf(&b, "  again: %s\n", k.Flags())
 		if all {
 			b.WriteString(k.History())
 		}

@@ -19,23 +19,23 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
-// Run puts a client through the cases, and then through random schedules. Findings are in the
-// Report and are not errors.
+// Run puts a client through the cases, and then through random schedules; or through the options' schedule. Findings
+// are in the Report and are not errors.
 //
 // The error Is ErrOptions, or redisproc.ErrMissing if there is no server program, or that of
 // ctx, or As a DriverError. Then the Report has what was played before. Run leaves no process
 // and no file behind.
 func Run(ctx context.Context, o Options) (report Report, err error) {
 	began := time.Now()
-	b, err := open(ctx, o, len(o.Faults) == 0 || slices.Contains(o.Faults, clockFault))
+	b, err := open(ctx, o)
 	if err != nil {
 		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
 	report = b.report()
 	defer func() { b.conclude(&report, began) }()
-	cases := slices.DeleteFunc(Cases(b.options.Servers), func(c Case) bool { return !slices.Contains(b.faults(), c.Fault) })
-	b.say("accepted: %s; %s, then random ones for %v", report.subject(), wrap.Count(len(cases), "schedule"), b.options.For)
+	cases := slices.DeleteFunc(b.cases(), func(c Case) bool { return !slices.Contains(b.faults(), c.Fault) })
+	b.say("accepted: %s; %s", report.subject(), wrap.Count(len(cases), "schedule"))
 	if err := b.playAll(ctx, slices.Values(cases)); err != nil {
 		return report, err
 	}
@@ -48,6 +48,32 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 		}
 	}
 	return report, b.shrinks(ctx)
+}
+
+// Once plays the options' schedule once, for a caller that looks into its Record. It has the errors of Run, and
+// ErrNoClocks if the schedule needs clocks, and the servers can have none.
+func Once(ctx context.Context, o Options) (p Play, err error) {
+	o.Parallel = 1
+	b, err := open(ctx, o)
+	if err != nil {
+		return p, err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	if b.clocks.none != nil {
+		return p, b.clocks.none
+	}
+	return b.plays(ctx, b.given, b.options.TTL, b.options.Servers)
+}
+
+// again is how often Run plays the options' schedule.
+const again = 10
+
+// cases are what Run plays first.
+func (b *box) cases() []Case {
+	if b.given == nil {
+		return Cases(b.options.Servers)
+	}
+	return slices.Repeat([]Case{{Fault: b.given.faultOf(""), Title: "the given schedule", Schedule: b.given, Servers: b.options.Servers}}, again)
 }
 
 // random yields random schedules without an end, with each fault in turn.
@@ -90,37 +116,36 @@ func (b *box) took(c Case, p Play, err error) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i := slices.IndexFunc(b.tallies, func(t Tally) bool { return t.Fault == c.Fault })
-	if i < 0 {
-		i = len(b.tallies)
-		b.tallies = append(b.tallies, Tally{Fault: c.Fault})
-	}
-	t := &b.tallies[i]
 	if skipped {
-		t.Skipped++
+		b.tally(c.Fault).Skipped++
 		if b.skipped = append(b.skipped, err); b.played == 0 && len(b.skipped) >= b.options.Parallel {
 			return err
 		}
 		return nil
 	}
-	t.count(c, p)
+	b.count(c, p)
 	if b.played++; b.options.Say != nil {
+		t := b.tally(c.Fault)
 		b.options.Say(fmt.Sprintf("%d plays, %s: %d of %d with findings", b.played, t.Fault, t.Broke, t.Plays), true)
 	}
 	return nil
 }
 
-// conclude puts the results into a report: in each fault what only this client shows, the worst first.
+// conclude puts the results into a report.
 func (b *box) conclude(r *Report, began time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r.Tallies, r.Took = byFault(b.tallies), time.Since(began)
-	for t, k := range found(r.Tallies) {
-		k.Limit = r.Reference.shows(t.Fault, k.Kind)
-		k.Allowed = b.options.allows(t.Fault, k.Kind, k.Limit)
+	r.Took, r.Broken, r.Tallies = time.Since(began), byFault(b.broken), nil
+	for i := range r.Broken {
+		k := &r.Broken[i]
+		k.Limit = r.Reference.shows(k.Fault, k.Kind)
+		k.Allowed = b.options.allows(k.Fault, k.Kind, k.Limit)
 	}
-	for _, t := range r.Tallies {
-		slices.SortFunc(t.Kinds, func(a, b Broken) int { return a.rank() - b.rank() })
+	slices.SortStableFunc(r.Broken, Broken.compare)
+	for _, fault := range Faults() {
+		if _, played := b.tallies[fault]; played || len(r.of(fault)) > 0 {
+			r.Tallies = append(r.Tallies, *b.tally(fault))
+		}
 	}
 	if len(b.skipped) > 0 {
 		r.WhySkipped = b.skipped[0].Error()

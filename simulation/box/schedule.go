@@ -39,9 +39,21 @@ func ParseSchedule(text string, n int) (s Schedule, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if strings.Trim(step.Servers, letters[:n]) != "" {
+			return nil, fmt.Errorf("box: the step %q names a server that isn't there; there are %d, %s", step, n, letters[:n])
+		}
 		s = append(s, step)
 	}
 	return s, nil
+}
+
+// String returns the steps with commas between them.
+func (s Schedule) String() string {
+	var steps []string
+	for _, step := range s {
+		steps = append(steps, step.String())
+	}
+	return strings.Join(steps, ", ")
 }
 
 // clients returns the names of the schedule's clients, sorted.
@@ -51,22 +63,23 @@ func (s Schedule) clients() []string {
 	})
 }
 
+// undoes are the faults that a step ends, besides those of its own kind.
+var undoes = map[verb][]verb{
+	heal: {cut, slow, delay, hold, lose, miss}, free: {trap, snare},
+	home: {move, fail}, ahead: {behind}, behind: {ahead}, right: {ahead, behind}, fail: {follow, lag},
+}
+
+// after returns the faults that there are after another step: those that go on until they are ended.
+func (s Schedule) after(step Step) Schedule {
+	over := append([]verb{step.Do}, undoes[step.Do]...)
+	s = slices.DeleteFunc(slices.Clone(s), func(before Step) bool { return slices.Contains(over, before.Do) })
+	if slices.Contains([]verb{cut, slow, delay, hold, lose, miss, trap, snare, ahead, behind, follow, lag, move, fail}, step.Do) {
+		s = append(s, step)
+	}
+	return s
+}
+
 // withoutFaults leaves only what clients do in time.
 func (s Schedule) withoutFaults() Schedule {
 	return slices.DeleteFunc(slices.Clone(s), func(step Step) bool { return forms[step.Do] != clientFirst || step.Do == sends })
-}
-
-// needsClocks reports whether it is for servers with clocks and disks of their own.
-func (s Schedule) needsClocks() bool {
-	return slices.ContainsFunc(s, func(step Step) bool { return slices.Contains([]verb{ahead, behind, right}, step.Do) })
-}
-
-// validate says what is wrong with the schedule for n servers.
-func (s Schedule) validate(n int) error {
-	for _, step := range s {
-		if strings.Trim(step.Servers, letters[:n]) != "" {
-			return fmt.Errorf("box: the step %q names a server that isn't there; there are %d, %s", step, n, letters[:n])
-		}
-	}
-	return nil
 }

@@ -39,6 +39,8 @@ type server struct {
 	// moved: its address leads to another server, which took over from it or is a spare one.
 	moved string
 	links []*link
+	// faults are those that it has, but for its state and those of its links.
+	faults Schedule
 }
 
 func (s *server) good() bool { return s.moved != "" || s.state == up }
@@ -81,13 +83,16 @@ func (s *server) unfit() error {
 
 // do carries out a fault of the server, or ends it. The key and the TTL are those of the lock that the step is about.
 func (s *server) do(ctx context.Context, step Step, key string, ttl time.Duration) (err error) {
+	defer func() {
+		if err == nil {
+			s.faults = s.faults.after(step)
+		}
+	}()
 	switch step.Do {
 	case hang, wake, stop, start:
 		return s.turn(ctx, step.Do)
 	case flush:
 		return s.command("FLUSHALL")
-	case drop:
-		return s.command("DEL", key)
 	case await, gone:
 		return s.awaits(ctx, key, map[verb]string{await: ":1", gone: ":0"}[step.Do], ttl)
 	case home:
@@ -191,6 +196,7 @@ func (s *server) heal(ctx context.Context) error {
 		}
 	}
 	s.leads("")
+	s.faults = nil
 	if real, ok := s.process.(*realServer); ok {
 		if err := real.heal(); err != nil {
 			return err

@@ -21,23 +21,19 @@ const (
 // shrinks makes the schedules of the client's own findings shorter, and plays those of all findings again. Plays get
 // servers in turn, so that each is played once before any is played twice.
 func (b *box) shrinks(ctx context.Context) error {
-	n := 0
-	for range found(b.tallies) {
-		n++
-	}
-	if n > 0 {
-		b.say("%s: played again for up to %v, after those of this client alone were made shorter for up to %v", wrap.Count(n, "finding"), repeatFor, b.options.ShrinkFor)
+	if len(b.broken) > 0 {
+		b.say("%s: played again for up to %v, after those of this client alone were made shorter for up to %v", wrap.Count(len(b.broken), "finding"), repeatFor, b.options.ShrinkFor)
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, b.options.ShrinkFor, errTimeUp)
 	defer cancel()
-	b.each(func(t Tally, k *Broken) {
-		if !b.reference.shows(k.Shown.Schedule.faultOf(t.Fault), k.Kind) {
+	b.each(func(k *Broken) {
+		if !b.reference.shows(k.Shown.Schedule.faultOf(k.Fault), k.Kind) {
 			b.shrink(limited, k)
 		}
 	})
 	limited, cancel = context.WithTimeoutCause(ctx, repeatFor, errTimeUp)
 	defer cancel()
-	b.each(func(_ Tally, k *Broken) {
+	b.each(func(k *Broken) {
 		for range repeats {
 			p, err := b.plays(limited, k.Shown.Schedule, k.Shown.TTL, k.Shown.Servers)
 			if err != nil {
@@ -55,10 +51,10 @@ func (b *box) shrinks(ctx context.Context) error {
 }
 
 // each does something for all findings at once.
-func (b *box) each(do func(Tally, *Broken)) {
+func (b *box) each(do func(*Broken)) {
 	var running sync.WaitGroup
-	for t, k := range found(b.tallies) {
-		running.Go(func() { do(t, k) })
+	for _, k := range b.broken {
+		running.Go(func() { do(k) })
 	}
 	running.Wait()
 }

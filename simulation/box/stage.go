@@ -53,7 +53,7 @@ func (s *stage) judgesTime(c *client, do verb, took, wait time.Duration) {
 // reach is how many servers work for a client.
 func (s *stage) reach(c *client) (good int) {
 	for i, server := range s.servers {
-		if server.good() && !c.links[i].shut {
+		if server.good() && !c.links[i].shut() {
 			good++
 		}
 	}
@@ -97,12 +97,9 @@ func (s *stage) nobody() bool {
 // has the lock.
 func (s *stage) tidy() bool { return !s.untidy && s.nobody() }
 
-// strikes notes that a fault has struck, if it has.
-func (s *stage) strikes(do verb, has bool) { s.play.Struck[do] = s.play.Struck[do] || has }
-
 // enter starts a client's process.
 func (s *stage) enter(c *client) error {
-	d, err := startDriver(c.name, s.options)
+	d, err := startDriver(c.name, s.options.Command, s.options.startLimit)
 	if err != nil {
 		return err
 	}

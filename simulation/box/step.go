@@ -57,7 +57,6 @@ const (
 	start  verb = "start"  // starts it again, empty or with what it has saved
 	save   verb = "save"   // saves its data
 	flush  verb = "flush"  // loses its data
-	drop   verb = "drop"   // live: loses the lock's key
 	evict  verb = "evict"  // live: is filled until it evicts that key
 	ahead  verb = "ahead"  // its clock is set ahead by two TTLs, or by a time, as in "ahead A 60s"
 	behind verb = "behind" // its clock is set back by ten TTLs, or by a time
@@ -101,7 +100,7 @@ func init() {
 	for f, verbs := range [...][]verb{
 		{waits, gets, tries, begins, queues, ends, checks, extends, reads, writes, sends, lands, works, releases},
 		{pause, resume, kill, spawn},
-		{hang, wake, stop, start, save, flush, drop, evict, ahead, behind, right, move, home, follow, lag, fail, await, gone},
+		{hang, wake, stop, start, save, flush, evict, ahead, behind, right, move, home, follow, lag, fail, await, gone},
 		{cut, slow, delay, hold, lose, miss, snare, trap, free, heal},
 	} {
 		for _, do := range verbs {
@@ -111,7 +110,7 @@ func init() {
 }
 
 // ofALock are the steps of servers and links that are about a lock.
-var ofALock = []verb{drop, evict, await, gone, miss, snare, trap, free}
+var ofALock = []verb{evict, await, gone, miss, snare, trap, free}
 
 // letters name the servers.
 const letters = "ABCDEFGHI"

@@ -63,13 +63,13 @@ func TestBox(t *testing.T) {
 					if !tc.embedded {
 						instancetest.Since(t, 6, 0) // skips it if there is no server
 					}
-					replay := box.Replay{Name: tc.name, Servers: c.Servers, TTL: 700 * time.Millisecond, Fault: c.Fault, Schedule: c.Schedule}
-					_, plays, err := replay.Play(t.Context(), box.Options{Command: tc.command, Embedded: tc.embedded}, 1)
+					options := box.Options{Command: tc.command, Embedded: tc.embedded, Servers: c.Servers, TTL: 700 * time.Millisecond, Schedule: c.Schedule.String()}
+					played, err := box.Once(t.Context(), options)
 					require.NoError(t, err)
 					for _, p := range promises {
-						is := slices.ContainsFunc(judged(plays[0].Record, false), func(b broken) bool { return b.kind == p.kind })
-						want := slices.ContainsFunc(plays[0].Findings, func(f box.Finding) bool { return record.ViolationKind(f.Kind) == p.kind })
-						require.Equal(t, want, is, "%s: %v", p.kind, plays[0].Findings)
+						is := slices.ContainsFunc(judged(played.Record, false), func(b broken) bool { return b.kind == p.kind })
+						want := slices.ContainsFunc(played.Findings, func(f box.Finding) bool { return record.ViolationKind(f.Kind) == p.kind })
+						require.Equal(t, want, is, "%s: %v", p.kind, played.Findings)
 						if is {
 							found <- p.kind
 						}

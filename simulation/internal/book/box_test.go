@@ -1,8 +1,6 @@
 package book_test
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,9 +22,6 @@ func init() {
 	generators["box-clients"] = boxClients
 	generators["box-schedules"] = boxSchedules
 	generators["box-report"] = boxReport
-	for _, of := range reported {
-		generatedFiles[reportFile(of)] = func() ([]byte, error) { return boxReplay(of) }
-	}
 }
 
 // boxKinds is a table of the kinds.
@@ -177,28 +172,16 @@ func boxClients([]string) (string, error) {
 // boxResults lists the faults under which a client shows what the Redis document's lock shows, and its own findings with
 // theirs. What didn't come again is left out.
 func boxResults(r box.Report) (limits, own []string) {
-	type finding struct {
-		fault string
-		kind  box.Kind
-	}
-	found := map[finding]box.Broken{}
-	for _, t := range r.Tallies {
-		for _, k := range t.Kinds {
-			if k.Again == 0 || k.Repeated > 0 {
-				found[finding{t.Fault, k.Kind}] = k
-			}
-		}
-	}
 	places := map[string]int{} // of the own ones, by their faults
 	for _, kind := range box.Kinds() {
 		var faults []string
-		for _, fault := range box.Faults() {
-			switch k, is := found[finding{fault, kind}]; {
-			case !is:
+		for _, k := range r.Broken {
+			switch {
+			case k.Kind != kind || k.Again > 0 && k.Repeated == 0:
 			case !k.Limit:
-				faults = append(faults, fault)
-			case !slices.Contains(limits, fault):
-				limits = append(limits, fault)
+				faults = append(faults, k.Fault)
+			case !slices.Contains(limits, k.Fault):
+				limits = append(limits, k.Fault)
 			}
 		}
 		list := strings.Join(faults, ", ")
@@ -225,20 +208,14 @@ func boxSchedules([]string) (string, error) {
 	for _, kind := range box.Kinds() {
 		client, best := "", box.Broken{}
 		for _, c := range clients {
-			for _, t := range c.Tallies {
-				for _, k := range t.Kinds {
-					shorter := client == "" || len(k.Shown.Schedule) < len(best.Shown.Schedule)
-					if k.Kind == kind && !k.Limit && k.Repeated > 0 && shorter {
-						client, best = c.Name, k
-					}
+			for _, k := range c.Broken {
+				shorter := client == "" || len(k.Shown.Schedule) < len(best.Shown.Schedule)
+				if k.Kind == kind && !k.Limit && k.Repeated > 0 && shorter {
+					client, best = c.Name, k
 				}
 			}
 		}
-		var steps []string
-		for _, step := range best.Shown.Schedule {
-			steps = append(steps, step.String())
-		}
-		schedule := strings.Join(steps, "; ")
+		schedule := best.Shown.Schedule.String()
 		if at, ok := places[client+schedule]; ok {
 			rows[at][0] += ", " + string(kind)
 		} else if client != "" {
@@ -249,53 +226,27 @@ func boxSchedules([]string) (string, error) {
 	return table("finding | shortest schedule | of, and again in", rows), nil
 }
 
-// reported are the findings of the page of reports: a recording's name, the fault and the kind.
-var reported = []string{
-	"02-redsync network: two holders", "02-redsync hang: slow",
-	"07-redlock5-manual none: over on arrival", "07-redlock5-manual even number: no answer", "07-redlock5-manual network: no answer",
-	"06-redlock5 network: loss untold", "17-sesamecare-manual pause: over on arrival", "18-microfleet none: two holders",
-	"08-redlock-universal network: loss untold", "08-redlock-universal network: wrong reason", "09-redis-semaphore network: two holders",
-}
-
-// reportFile is the replay file of a finding.
-func reportFile(of string) string {
-	return "testdata/reports/" + strings.NewReplacer(":", "", " ", "-").Replace(of) + ".json"
-}
-
-// boxReport says what was found, and the command that shows it again.
+// boxReport says what was found, and the command that shows it again. Its words are a recording's name, the fault and the
+// kind, as in "02-redsync network: two holders".
 func boxReport(words []string) (string, error) {
-	of := strings.Join(words, " ")
-	c, t, k, err := recordedFinding(of)
-	if err == nil && !slices.Contains(reported, of) {
-		err = fmt.Errorf("%q has no replay file: add it to reported", of)
-	}
+	clients, err := recordedClients()
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s: %s (%d of %d plays, again in %d of %d).\n\n```text\nredlocksim box -replay docs/%s -- %s\n```\n",
-		c.Version, k.Finding().Text, k.Plays, t.Plays, k.Repeated, k.Again, reportFile(of), c.Command), nil
-}
-
-// boxReplay is the replay file of a finding.
-func boxReplay(of string) ([]byte, error) {
-	c, t, k, err := recordedFinding(of)
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.MarshalIndent(c.Replay(t, k), "", " ")
-	return append(text, '\n'), err
-}
-
-func recordedFinding(of string) (c recordedClient, t box.Tally, k box.Broken, err error) {
-	clients, err := recordedClients()
+	of := strings.Join(words, " ")
 	for _, c := range clients {
-		for _, t := range c.Tallies {
-			for _, k := range t.Kinds {
-				if fmt.Sprintf("%s %s: %s", c.Record, t.Fault, k.Kind) == of {
-					return c, t, k, nil
+		for _, k := range c.Broken {
+			if fmt.Sprintf("%s %s: %s", c.Record, k.Fault, k.Kind) == of {
+				plays := 0
+				for _, t := range c.Tallies {
+					if t.Fault == k.Fault {
+						plays = t.Plays
+					}
 				}
+				return fmt.Sprintf("%s: %s (%d of %d plays, again in %d of %d).\n\n```text\nredlocksim box %s -- %s\n```\n",
+					c.Version, k.Finding().Text, k.Plays, plays, k.Repeated, k.Again, k.Flags(), c.Command), nil
 			}
 		}
 	}
-	return c, t, k, errors.Join(err, fmt.Errorf("no recording shows %q", of))
+	return "", fmt.Errorf("no recording shows %q", of)
 }

@@ -4,12 +4,10 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -20,11 +18,8 @@ import (
 
 type boxFlags struct {
 	box.Options
-	format, html, save, replay string
+	format, html string
 }
-
-// replays is how often a replay file is played.
-const replays = 10
 
 func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var f boxFlags
@@ -56,8 +51,7 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	flags.Func("allow", "`findings` that don't fail the command: \"pause: stale write\", or \"pause\" for all findings under that fault, or \"limits\" for what the Redis document's lock shows, too", list(&f.Allow))
 	flags.StringVar(&f.format, "format", "text", "the output: text or json")
 	flags.StringVar(&f.html, "html", "", "write a page with the schedules to this `file`, too")
-	flags.StringVar(&f.save, "save", "", "write the worst finding to this replay `file`")
-	flags.StringVar(&f.replay, "replay", "", fmt.Sprintf("play a replay `file` %d times instead, on its servers, and say what happened", replays))
+	flags.StringVar(&f.Schedule, "schedule", "", "play these `steps` ten times instead, and say what happened; the report has such a flag for each finding")
 	flags.SetOutput(stderr)
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -71,12 +65,15 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	}
 	wrong := oneOf("-format", f.format, "text", "json")
 	flags.Visit(func(set *flag.Flag) {
-		if f.replay != "" && !slices.Contains([]string{"server", "embedded", "allow", "format", "html", "save", "replay"}, set.Name) {
-			wrong = usageError{fmt.Errorf("-%s has no effect with -replay: the file has the schedule, its servers and its TTL", set.Name)}
+		if f.Schedule != "" && slices.Contains([]string{"for", "shrink", "seed", "faults"}, set.Name) {
+			wrong = usageError{fmt.Errorf("-%s has no effect with -schedule: nothing else is played", set.Name)}
 		}
 	})
 	if wrong != nil {
 		return wrong
+	}
+	if f.Schedule != "" {
+		f.For, f.ShrinkFor = 0, 0
 	}
 	if err := findServer(&f.Options, stderr); err != nil {
 		return err
@@ -101,7 +98,7 @@ func findServer(o *box.Options, stderr io.Writer) error {
 }
 
 func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
-	if err := errors.Join(creatable("-html", f.html), creatable("-save", f.save)); err != nil {
+	if err := creatable("-html", f.html); err != nil {
 		return err
 	}
 	p := newProgress(stderr)
@@ -113,7 +110,7 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 			fmt.Fprintln(stderr, text)
 		}
 	}
-	r, ended := f.report(ctx)
+	r, ended := box.Run(ctx, f.Options)
 	if ended != nil && r.Played() == 0 {
 		return ended
 	}
@@ -122,18 +119,13 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 	if f.format == "json" {
 		err = writeJSON(stdout, r)
 	} else {
-		_, err = fmt.Fprint(stdout, r.Text(f.replay != ""))
+		_, err = fmt.Fprint(stdout, r.Text(f.Schedule != ""))
 	}
 	if err != nil {
 		return err
 	}
 	if f.html != "" {
 		if err := create(f.html, r.Page); err != nil {
-			return err
-		}
-	}
-	if worst, ok := r.Worst(); ok && f.save != "" {
-		if err := create(f.save, func(w io.Writer) error { return writeJSON(w, worst) }); err != nil {
 			return err
 		}
 	}
@@ -150,21 +142,4 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 		return unknownError{fmt.Errorf("nothing is known of these faults, which never struck: %s", unknown)}
 	}
 	return nil
-}
-
-// report plays the schedules, or a replay file.
-func (f *boxFlags) report(ctx context.Context) (box.Report, error) {
-	if f.replay == "" {
-		return box.Run(ctx, f.Options)
-	}
-	text, err := os.ReadFile(f.replay)
-	if err != nil {
-		return box.Report{}, usageError{err}
-	}
-	var replay box.Replay
-	if err := json.Unmarshal(text, &replay); err != nil {
-		return box.Report{}, usageError{fmt.Errorf("%s is no replay file: %w", f.replay, err)}
-	}
-	r, _, err := replay.Play(ctx, f.Options, replays)
-	return r, err
 }

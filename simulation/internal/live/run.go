@@ -150,16 +150,18 @@ func (o Options) play(ctx context.Context, tc Case, line *Line) (err error) {
 	if err != nil {
 		return err
 	}
-	options := box.Options{Command: command, Binary: o.Binary, Args: tc.Args, WritesAlone: p.guard == simulation.GuardWrites}
-	replay := box.Replay{Servers: p.servers, TTL: cmp.Or(time.Duration(tc.TTL)*time.Second, shortTTL), Schedule: p.schedule}
+	options := box.Options{
+		Command: command, Binary: o.Binary, Args: tc.Args, WritesAlone: p.guard == simulation.GuardWrites,
+		Servers: p.servers, TTL: cmp.Or(time.Duration(tc.TTL)*time.Second, shortTTL), Schedule: p.schedule.String(),
+	}
 	for !line.Agrees && line.Plays < tries {
 		line.Plays++
-		_, plays, err := replay.Play(ctx, options, 1)
+		played, err := box.Once(ctx, options)
 		if err != nil {
 			return err
 		}
-		line.conclude(plays[0], p)
-		replay.TTL = min(2*replay.TTL, longestTTL)
+		line.conclude(played, p)
+		options.TTL = min(2*options.TTL, longestTTL)
 	}
 	return nil
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
+// strikes notes that a fault has struck, if it has.
+func (s *stage) strikes(do verb, has bool) { s.play.Struck[do] = s.play.Struck[do] || has }
+
 // breaks carries out a fault, or ends it.
 func (s *stage) breaks(step Step, c *client) error {
 	s.note(step.Client, record.Noted, "fault", step.String())
@@ -50,7 +53,7 @@ func (s *stage) meets(step Step, c *client) (met []verb) {
 	}
 	for i, server := range s.servers {
 		switch {
-		case c.links[i].shut:
+		case c.links[i].shut():
 			met = append(met, cut)
 		case server.good():
 		case server.state == hung:

@@ -16,10 +16,10 @@ export function version(module) {
 }
 
 // connect makes a connection to each server. A connection that fails is made again by ioredis.
-export async function connect(servers, options = {}) {
+export async function connect(servers, options = {}, Client = Redis) {
   const clients = servers.map((address) => {
     const [host, port] = address.split(":");
-    return new Redis({ host, port: Number(port), lazyConnect: true, ...options });
+    return new Client({ host, port: Number(port), lazyConnect: true, ...options });
   });
   await Promise.allSettled(clients.map((client) => client.connect()));
   return clients;

@@ -1,5 +1,6 @@
-// The npm package @microfleet/ioredis-lock, as its README shows it.
+// The npm package @microfleet/ioredis-lock, as its README shows it. It is for ioredis up to 5.
 import { createLock, getAcquiredLocks } from "@microfleet/ioredis-lock";
+import Redis5 from "ioredis5";
 import { Taken, connect, run, version } from "./driver.js";
 
 const delay = 50; // the client's default
@@ -12,7 +13,7 @@ const hello = {
 };
 
 run(hello, async (servers) => {
-  const [client] = await connect(servers);
+  const [client] = await connect(servers, {}, Redis5);
   return {
     async acquire({ key, ttl, wait }) {
       const lock = createLock(client, { timeout: ttl, retries: Math.floor(wait / delay), delay });

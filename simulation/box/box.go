@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,18 +18,14 @@ import (
 
 // box is the state of a Run, and what it has found so far.
 type box struct {
-	options   Options
-	hello     driver.Hello
-	fleets    chan *Fleet
-	clocks    clocks
-	reference Reference
-	given     Schedule // that of the options
+	options Options
+	hello   driver.Hello
+	given   Schedule // that of the options
+	fleets  chan *Fleet
+	clocks  clocks
 
-	mu      sync.Mutex
-	tallies map[string]*Tally // by their faults
-	broken  []*Broken
-	played  int
-	skipped []error
+	mu     sync.Mutex
+	report Report
 }
 
 // open asks the driver what it is, and starts the servers, with clocks of their own if they
@@ -41,7 +38,7 @@ func open(ctx context.Context, o Options) (b *box, err error) {
 	if _, err := exec.LookPath(o.Command[0]); err != nil {
 		return nil, fmt.Errorf("%w: the driver: %w", ErrOptions, err)
 	}
-	b = &box{options: o, tallies: map[string]*Tally{}}
+	b = &box{options: o}
 	if err := b.greet(ctx); err != nil {
 		return nil, err
 	}
@@ -60,10 +57,9 @@ func open(ctx context.Context, o Options) (b *box, err error) {
 			return nil, fmt.Errorf("%w: %w", ErrOptions, err)
 		}
 	}
-	b.reference = referenceFor(b.options.Servers)
 	b.fleets = make(chan *Fleet, o.Parallel)
 	if b.needsClocks() {
-		if b.clocks, err = newClocks(ctx, o); err != nil {
+		if b.clocks, err = newClocks(ctx, o.Binary); err != nil {
 			return nil, err
 		}
 	}
@@ -72,13 +68,39 @@ func open(ctx context.Context, o Options) (b *box, err error) {
 		if err != nil {
 			return nil, errors.Join(err, b.close())
 		}
+		b.report.Servers = f.product
 		b.fleets <- f
 	}
+	b.announce()
 	return b, nil
+}
+
+// announce begins the report.
+func (b *box) announce() {
+	r := &b.report
+	r.Name, r.Version, r.Count, r.TTL, r.Reference = b.hello.Name, b.hello.Version, b.options.Servers, b.options.TTL, referenceFor(b.options.Servers)
+	leave := func(out bool, what string) {
+		if out {
+			r.LeftOut = append(r.LeftOut, what)
+		}
+	}
+	for _, fault := range b.options.Faults {
+		if !slices.Contains(b.faults(), fault) {
+			r.missing = append(r.missing, fault)
+		}
+	}
+	leave(b.options.Embedded, "what embedded servers don't have: "+strings.Join(ofProcesses, ", "))
+	leave(b.clocks.none != nil, clockFault+", because of "+b.clocks.why())
+	leave(!b.hello.Has(driver.CanExtend), "extensions, which the driver doesn't have")
+	leave(!b.hello.Has(driver.CanToken), "fencing tokens, which the driver doesn't have")
+	leave(!b.hello.Has(driver.CanTell), "whether the client tells of a loss: the driver doesn't say that it can")
 }
 
 // needsClocks reports whether servers may need clocks, or disks that lose what was not synced.
 func (b *box) needsClocks() bool {
+	if b.options.Embedded {
+		return false
+	}
 	if b.given == nil {
 		return len(b.options.Faults) == 0 || slices.Contains(b.options.Faults, clockFault)
 	}

@@ -3,6 +3,7 @@ package box
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // episodes is how often a random schedule has its fault.
@@ -23,9 +24,14 @@ func draw(seed uint64, fault string, n int) (s Schedule) {
 		others := slices.DeleteFunc(slices.Clone(clients), func(c string) bool { return c == than })
 		return others[r.IntN(len(others))]
 	}
+	releaseAll := func() {
+		for _, c := range clients {
+			does(c, releases)
+		}
+	}
 	act := func(but string) {
 		for range 1 + r.IntN(3) {
-			does(another(but), [][]verb{{tries, works}, {tries, works}, {works}, {checks}, {extends}, {releases}}[r.IntN(6)]...)
+			does(another(but), [][]verb{{tries, works}, {tries, works}, {works}, {checks}, {extends, works}, {releases}}[r.IntN(6)]...)
 		}
 	}
 	for range episodes {
@@ -33,26 +39,42 @@ func draw(seed uint64, fault string, n int) (s Schedule) {
 		if len(of.random) == 0 {
 			continue
 		}
-		d, client, servers, stopped := of.random[r.IntN(len(of.random))], another(""), minority(r, n), ""
-		if d.end == nil || d.end[0] == fail { // it is over at once, or needs no majority that works
+		way, client, servers, stopped := of.random[r.IntN(len(of.random))], another(""), minority(r, n), ""
+		begin, end := way[0], way[1]
+		if end == "" || end == "fail S" { // it is over at once, or needs no majority that works
 			servers = string(letters[r.IntN(n)])
 		}
-		switch target := forms[d.begin[0]]; {
-		case target >= serversLast && servers == "":
-			continue
-		case target <= clientLast: // the fault comes between the client's check and its write
-			stopped = client
-			for _, c := range clients {
-				does(c, releases)
+		takes := func(text string) {
+			steps, err := ParseSchedule(strings.NewReplacer("C", client, "S", servers).Replace(text), n)
+			if err != nil {
+				panic(err) // a test draws all ways
 			}
-			does(client, tries, checks, reads)
+			s = append(s, steps...)
 		}
-		s = append(s, d.begin.steps(client, servers)...)
-		if d.begin[0] == pause || d.begin[0] == kill {
-			does(another(client), waits, works)
+		switch ofServers := strings.Contains(begin, "S"); {
+		case ofServers && servers == "":
+			continue
+		case ofServers:
+			takes(begin)
+			if r.IntN(2) == 0 { // nobody has the lock, and the client has to get it
+				releaseAll()
+				does(client, waits, works)
+			} else {
+				does(client, extends, releases, tries, works)
+			}
+		default: // the fault comes between the client's check and its write
+			stopped = client
+			releaseAll()
+			does(client, tries, checks, reads)
+			takes(begin)
+			if begin != "C sends" {
+				does(another(client), waits, works)
+			}
 		}
 		act(stopped)
-		s = append(s, d.end.steps(client, servers)...)
+		if end != "" {
+			takes(end)
+		}
 		if of.once {
 			break
 		}
@@ -61,21 +83,6 @@ func draw(seed uint64, fault string, n int) (s Schedule) {
 		does(c, works, releases)
 	}
 	does(another(""), waits, works, releases)
-	return s
-}
-
-// steps are the steps of verbs, about a client or servers, or both.
-func (all verbs) steps(client, servers string) (s Schedule) {
-	for _, do := range all {
-		step := Step{Do: do, Client: client, Servers: servers}
-		switch {
-		case forms[do] == serversLast:
-			step.Client = ""
-		case forms[do] <= clientLast:
-			step.Servers = ""
-		}
-		s = append(s, step)
-	}
 	return s
 }
 

@@ -26,39 +26,33 @@ func serversFor(fault string, n int) int {
 // faultKind is a fault, with what is done in the steps that are its own.
 type faultKind struct {
 	name string
-	own  verbs
-	// random are the ways in which random schedules have it.
-	random []disturbance
+	own  []verb
+	// random are the ways in which random schedules have it: the steps that begin it, and those that end it. C is a
+	// client, and S are servers.
+	random [][2]string
 	// once: a random schedule has it no second time.
 	once bool
 }
 
-type verbs []verb
-
-// disturbance is what is done to a client, to a link of a client to some servers, or to servers, and what ends it.
-type disturbance struct{ begin, end verbs }
-
 // faultKinds are the faults. A schedule with steps of several faults is one of the last of them, because the
 // others only prepare it.
 var faultKinds = []faultKind{
-	{name: noFault, own: verbs{waits}},
-	{name: "pause", own: verbs{pause, sends}, random: []disturbance{{verbs{pause}, verbs{resume, writes}}, {verbs{sends}, verbs{lands}}}},
-	{name: "crash", own: verbs{kill}, random: []disturbance{{verbs{kill}, verbs{spawn}}}},
-	{name: "network", own: verbs{cut}, random: []disturbance{
-		{verbs{cut}, verbs{heal}}, {verbs{delay}, verbs{heal}}, {verbs{hold}, verbs{heal}}, {verbs{lose}, verbs{heal}},
-	}},
-	{name: "hang", own: verbs{hang}, random: []disturbance{{verbs{hang}, verbs{wake}}}},
+	{name: noFault, own: []verb{waits}},
+	{name: "pause", own: []verb{pause, sends}, random: [][2]string{{"pause C", "resume C, C writes"}, {"C sends", "C lands"}}},
+	{name: "crash", own: []verb{kill}, random: [][2]string{{"kill C", "spawn C"}}},
+	{name: "network", own: []verb{cut}, random: [][2]string{{"cut C S", "heal C S"}, {"delay C S", "heal C S"}, {"hold C S", "heal C S"}, {"lose C S", "heal C S"}}},
+	{name: "hang", own: []verb{hang}, random: [][2]string{{"hang S", "wake S"}}},
 	// Servers that start are empty: that is another fault.
-	{name: "stop", own: verbs{stop}, random: []disturbance{{verbs{stop}, verbs{start}}}, once: true},
-	{name: "restart", own: verbs{start}, random: []disturbance{{verbs{stop, start}, nil}}},
-	{name: "old data", own: verbs{save}, random: []disturbance{{verbs{save}, nil}, {verbs{stop, start}, nil}}},
-	{name: "flush", own: verbs{flush}, random: []disturbance{{verbs{flush}, nil}}},
+	{name: "stop", own: []verb{stop}, random: [][2]string{{"stop S", "start S"}}, once: true},
+	{name: "restart", own: []verb{start}, random: [][2]string{{"stop S, start S", ""}}},
+	{name: "old data", own: []verb{save}, random: [][2]string{{"save S", ""}, {"stop S, start S", ""}}},
+	{name: "flush", own: []verb{flush}, random: [][2]string{{"flush S", ""}}},
 	// The clocks of other servers would be no minority.
-	{name: clockFault, own: verbs{ahead, behind}, random: []disturbance{{verbs{ahead}, verbs{right}}, {verbs{behind}, verbs{right}}}, once: true},
+	{name: clockFault, own: []verb{ahead, behind}, random: [][2]string{{"ahead S", "right S"}, {"behind S", "right S"}}, once: true},
 	// No server fails twice.
-	{name: "failover", own: verbs{fail}, random: []disturbance{{verbs{follow, lag}, verbs{fail}}}, once: true},
-	{name: "address", own: verbs{move}, random: []disturbance{{verbs{move}, verbs{home}}}},
-	{name: evenNumber, own: verbs{stop, cut}, random: []disturbance{{verbs{stop}, verbs{start}}}, once: true},
+	{name: "failover", own: []verb{fail}, random: [][2]string{{"follow S, lag S", "fail S"}}, once: true},
+	{name: "address", own: []verb{move}, random: [][2]string{{"move S", "home S"}}},
+	{name: evenNumber, own: []verb{stop, cut}, random: [][2]string{{"stop S", "start S"}}, once: true},
 }
 
 // Faults returns all faults.
@@ -69,6 +63,9 @@ func Faults() []string {
 	}
 	return all
 }
+
+// place is that of a fault among all.
+func place(fault string) int { return slices.Index(Faults(), fault) }
 
 // faultNamed returns a fault, and an empty one for a name that is no fault's.
 func faultNamed(name string) faultKind {

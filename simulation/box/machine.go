@@ -33,22 +33,19 @@ type clocks struct {
 	none error  // ErrNoClocks, and why there is none
 }
 
-// newClocks builds the library, and finds out whether a server loads it.
-func newClocks(ctx context.Context, o Options) (own clocks, err error) {
-	if o.Embedded {
-		return own, nil
-	}
+// newClocks builds the library, and finds out whether the server program loads it.
+func newClocks(ctx context.Context, binary string) (own clocks, err error) {
 	if own.dir, err = os.MkdirTemp("", "redlocksim-box-"); err != nil {
 		return own, err
 	}
-	if own.none = buildClocks(ctx, own.dir, o); own.none != nil {
+	if own.none = buildClocks(ctx, own.dir, binary); own.none != nil {
 		err = errors.Join(ctx.Err(), own.close())
 		own.dir = ""
 	}
 	return own, err
 }
 
-func buildClocks(ctx context.Context, dir string, o Options) error {
+func buildClocks(ctx context.Context, dir, binary string) error {
 	none := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrNoClocks}, args...)...)
 	}
@@ -70,7 +67,7 @@ func buildClocks(ctx context.Context, dir string, o Options) error {
 		return none("%w", err)
 	}
 	// The loader skips a library that it cannot load.
-	path, err := redisproc.Config{Binary: o.Binary}.Find()
+	path, err := redisproc.Config{Binary: binary}.Find()
 	if err == nil {
 		probe := exec.CommandContext(ctx, path, "--version")
 		probe.Env = append(os.Environ(), m.env...)

@@ -68,8 +68,15 @@ func serve(words []string) {
 			if broken("same-token") {
 				a.Can = append(a.Can, driver.CanToken)
 			}
-			if broken("one") {
+			switch {
+			case broken("one"):
 				a.Servers = driver.OneServer
+			case broken("two"):
+				a.Servers = "two"
+			case broken("flies"):
+				a.Can = []string{"fly"}
+			case broken("no-name"):
+				a.Name = ""
 			}
 		case driver.DoOpen:
 			d.open(r, broken)

@@ -47,8 +47,8 @@ func (r Reference) shows(fault string, kind Kind) bool {
 	return slices.Contains(found, kind) || (kind == StaleWrite || kind == LostUpdate) && slices.Contains(found, TwoHolders)
 }
 
-// Shows says what the reference shows under a fault.
-func (r Reference) Shows(fault string) string {
+// words says what the reference shows under a fault.
+func (r Reference) words(fault string) string {
 	var all []string
 	for _, kind := range r.Faults[fault] {
 		all = append(all, string(kind))
@@ -56,7 +56,7 @@ func (r Reference) Shows(fault string) string {
 	return cmp.Or(strings.Join(all, ", "), "-")
 }
 
-// About says what the reference is.
-func (r Reference) About() string {
+// about says what the reference is.
+func (r Reference) about() string {
 	return fmt.Sprintf("%s %s, %d x %s, recorded on %s at commit %s", r.Name, r.Version, r.Count, r.Servers, r.Day, r.Commit)
 }

@@ -22,9 +22,9 @@ type Report struct {
 	TTL     time.Duration `json:"ttl_ns"`
 	// LeftOut says what was not played.
 	LeftOut []string `json:"left_out,omitempty"`
-	Tallies []Tally  `json:"faults"`
+	Tallies []*Tally `json:"faults"`
 	// Broken is what was found, by faults: first what only this client shows, the worst first.
-	Broken []Broken `json:"broken,omitempty"`
+	Broken []*Broken `json:"broken,omitempty"`
 	// WhySkipped is why the first play was skipped that was, see Tally.
 	WhySkipped string        `json:"why_skipped,omitempty"`
 	Took       time.Duration `json:"took_ns"`
@@ -34,13 +34,38 @@ type Report struct {
 	missing []string // faults that were asked for, and that these servers don't have
 }
 
+// tally is that of a fault.
+func (r *Report) tally(fault string) *Tally {
+	i := slices.IndexFunc(r.Tallies, func(t *Tally) bool { return t.Fault == fault })
+	if i < 0 {
+		i = len(r.Tallies)
+		r.Tallies = append(r.Tallies, &Tally{Fault: fault})
+	}
+	return r.Tallies[i]
+}
+
+// found counts a play that shows a kind of finding, and keeps the shortest schedule. A random one may lack the steps of
+// the fault that it was drawn for.
+func (r *Report) found(c Case, p Play, kind Kind) {
+	fault := p.Schedule.faultOf(c.Fault)
+	i := slices.IndexFunc(r.Broken, func(k *Broken) bool { return k.Fault == fault && k.Kind == kind })
+	if i < 0 {
+		i = len(r.Broken)
+		r.Broken = append(r.Broken, &Broken{Fault: fault, Kind: kind})
+	}
+	k := r.Broken[i]
+	if k.Plays++; k.Plays == 1 || len(p.Schedule) < len(k.Shown.Schedule) {
+		k.Title, k.Shown, k.whole = c.Title, p, len(p.Schedule)
+	}
+}
+
 // of returns what broke under a fault.
-func (r Report) of(fault string) []Broken {
-	return slices.DeleteFunc(slices.Clone(r.Broken), func(b Broken) bool { return b.Fault != fault })
+func (r Report) of(fault string) []*Broken {
+	return slices.DeleteFunc(slices.Clone(r.Broken), func(b *Broken) bool { return b.Fault != fault })
 }
 
 // list returns findings, by the faults that show them: "pause: stale write, lost update; crash: never free".
-func (r Report) list(is func(Broken) bool) string {
+func (r Report) list(is func(*Broken) bool) string {
 	var faults []string
 	for _, fault := range Faults() {
 		var kinds []string
@@ -60,10 +85,10 @@ func (r Report) list(is func(Broken) bool) string {
 }
 
 // NotAllowed lists the findings that are not allowed.
-func (r Report) NotAllowed() string { return r.list(func(b Broken) bool { return !b.Allowed }) }
+func (r Report) NotAllowed() string { return r.list(func(b *Broken) bool { return !b.Allowed }) }
 
 // Allowed lists the findings that are allowed.
-func (r Report) Allowed() string { return r.list(func(b Broken) bool { return b.Allowed }) }
+func (r Report) Allowed() string { return r.list(func(b *Broken) bool { return b.Allowed }) }
 
 // Unknown lists the faults that never struck, so that nothing is known of them.
 func (r Report) Unknown() string {
@@ -76,8 +101,8 @@ func (r Report) Unknown() string {
 	return strings.Join(all, ", ")
 }
 
-// Found says what was found under a fault. "!" marks what only this client shows.
-func (r Report) Found(t Tally) string {
+// row says what was found under a fault. "!" marks what only this client shows.
+func (r Report) row(t *Tally) string {
 	var all []string
 	for _, b := range r.of(t.Fault) {
 		mark := "! "
@@ -92,21 +117,22 @@ func (r Report) Found(t Tally) string {
 	return cmp.Or(strings.Join(all, ", "), "-")
 }
 
-// Conclusions say in sentences whose findings the findings are, and what is not known.
-func (r Report) Conclusions() (all []string) {
+// conclusions say in sentences whose findings the findings are, and what is not known.
+func (r Report) conclusions() (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	own, limit := r.list(func(b Broken) bool { return !b.Limit }), r.list(func(b Broken) bool { return b.Limit })
+	own, limit := r.list(func(b *Broken) bool { return !b.Limit }), r.list(func(b *Broken) bool { return b.Limit })
 	switch {
 	case r.Played() == 0:
 		say("Verdict: none, because nothing was played.")
 	case own == "" && limit == "":
 		say("Verdict: no promise broke.")
 	case own == "":
-		say("Verdict: all that broke are limits of the algorithm (-allow limits), which the Redis document's lock has under the same faults (%s). Nothing is %s's own.", limit, r.Name)
-	case limit == "":
-		say("Verdict: %s breaks promises that the Redis document's lock keeps: %s.", r.Name, own)
+		say("Verdict: nothing that broke is %s's own.", r.Name)
 	default:
-		say("Verdict: %s breaks promises that the Redis document's lock keeps: %s. The rest are limits of the algorithm (-allow limits), which that lock has under the same faults: %s.", r.Name, own, limit)
+		say("Verdict: %s breaks promises that the Redis document's lock keeps: %s.", r.Name, own)
+	}
+	if limit != "" {
+		say("Limits of the algorithm (-allow limits), which the Redis document's lock has under the same faults: %s.", limit)
 	}
 	if allowed := r.Allowed(); allowed != "" {
 		say("Allowed: %s. Not allowed: %s.", allowed, cmp.Or(r.NotAllowed(), "nothing that was found"))
@@ -132,35 +158,32 @@ func (r Report) subject() string {
 	return fmt.Sprintf("%s, %d x %s", strings.TrimSpace(r.Name+" "+r.Version), r.Count, r.Servers)
 }
 
-// Text returns the report as text: the table, and the schedules that show the client's own findings; or those of all
-// findings, with what happened.
+// Text returns the report as text: the table and the findings; and what happened, of all.
 func (r Report) Text(all bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, TTL %v, in %v\n\n", r.subject(), r.TTL, r.Took.Round(time.Second))
 	rows := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(rows, "fault\tplays\tstruck\tfound, in how many plays\tthe Redis document's lock")
 	for _, t := range r.Tallies {
-		fmt.Fprintf(rows, "%s\t%d\t%d\t%s\t%s\n", t.Fault, t.Plays, t.Struck, r.Found(t), r.Reference.Shows(t.Fault))
+		fmt.Fprintf(rows, "%s\t%d\t%d\t%s\t%s\n", t.Fault, t.Plays, t.Struck, r.row(t), r.Reference.words(t.Fault))
 	}
 	_ = rows.Flush() // a Builder takes everything
-	fmt.Fprintf(&b, "\n!: only this client shows it. The Redis document's lock: %s.\n", r.Reference.About())
+	fmt.Fprintf(&b, "\n!: only this client shows it. The Redis document's lock: %s.\n", r.Reference.about())
 	if len(r.LeftOut) > 0 {
 		fmt.Fprintf(&b, "Left out: %s\n", strings.Join(r.LeftOut, "; "))
 	}
-	for _, k := range r.Broken {
-		if k.Limit && !all {
-			continue
-		}
-		fmt.Fprintf(&b, "\n%s, %s\n  %s\n", k.Heading(), k.From(), k.Says())
-		for _, step := range k.Shown.Schedule {
-			fmt.Fprintf(&b, "    %s\n", step)
-		}
-		fmt.Fprintf(&b, "  again: %s\n", k.Flags())
-		if all {
-			b.WriteString(k.History())
+	for _, kind := range Kinds() {
+		if slices.ContainsFunc(r.Broken, func(b *Broken) bool { return b.Kind == kind }) {
+			fmt.Fprintf(&b, "%s: %s\n", kind, kind.Means())
 		}
 	}
-	for _, sentence := range r.Conclusions() {
+	for _, k := range r.Broken {
+		b.WriteString("\n" + k.text())
+		if all {
+			b.WriteString(k.history())
+		}
+	}
+	for _, sentence := range r.conclusions() {
 		fmt.Fprintf(&b, "\n%s\n", sentence)
 	}
 	return b.String()

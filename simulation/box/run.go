@@ -10,12 +10,10 @@ import (
 	"iter"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/redquorum/redlock/simulation/box/driver"
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
@@ -31,11 +29,14 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	if err != nil {
 		return Report{}, err
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
-	report = b.report()
-	defer func() { b.conclude(&report, began) }()
+	defer func() {
+		err = errors.Join(err, b.close())
+		b.report.Took = time.Since(began)
+		b.conclude()
+		report = b.report
+	}()
 	cases := slices.DeleteFunc(b.cases(), func(c Case) bool { return !slices.Contains(b.faults(), c.Fault) })
-	b.say("accepted: %s; %s", report.subject(), wrap.Count(len(cases), "schedule"))
+	b.say("accepted: %s; %s", b.report.subject(), wrap.Count(len(cases), "schedule"))
 	if err := b.playAll(ctx, slices.Values(cases)); err != nil {
 		return report, err
 	}
@@ -116,61 +117,33 @@ func (b *box) took(c Case, p Play, err error) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	t := b.report.tally(c.Fault)
 	if skipped {
-		b.tally(c.Fault).Skipped++
-		if b.skipped = append(b.skipped, err); b.played == 0 && len(b.skipped) >= b.options.Parallel {
+		t.Skipped++
+		b.report.WhySkipped = cmp.Or(b.report.WhySkipped, err.Error())
+		if b.report.Played() == 0 && b.report.skipped() >= b.options.Parallel {
 			return err
 		}
 		return nil
 	}
-	b.count(c, p)
-	if b.played++; b.options.Say != nil {
-		t := b.tally(c.Fault)
-		b.options.Say(fmt.Sprintf("%d plays, %s: %d of %d with findings", b.played, t.Fault, t.Broke, t.Plays), true)
+	t.count(p)
+	for _, kind := range p.kinds() {
+		b.report.found(c, p, kind)
+	}
+	if b.options.Say != nil {
+		b.options.Say(fmt.Sprintf("%d plays, %s: %d of %d with findings", b.report.Played(), t.Fault, t.Broke, t.Plays), true)
 	}
 	return nil
 }
 
-// conclude puts the results into a report.
-func (b *box) conclude(r *Report, began time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	r.Took, r.Broken, r.Tallies = time.Since(began), byFault(b.broken), nil
-	for i := range r.Broken {
-		k := &r.Broken[i]
-		k.Limit = r.Reference.shows(k.Fault, k.Kind)
+// conclude ends the report.
+func (b *box) conclude() {
+	b.report.Broken = byFault(b.report.Broken)
+	for _, k := range b.report.Broken {
+		b.report.tally(k.Fault) // it may have no play of its own
+		k.Limit = b.report.Reference.shows(k.Fault, k.Kind)
 		k.Allowed = b.options.allows(k.Fault, k.Kind, k.Limit)
 	}
-	slices.SortStableFunc(r.Broken, Broken.compare)
-	for _, fault := range Faults() {
-		if _, played := b.tallies[fault]; played || len(r.of(fault)) > 0 {
-			r.Tallies = append(r.Tallies, *b.tally(fault))
-		}
-	}
-	if len(b.skipped) > 0 {
-		r.WhySkipped = b.skipped[0].Error()
-	}
-}
-
-// report returns a report without results.
-func (b *box) report() Report {
-	f := <-b.fleets
-	b.fleets <- f
-	r := Report{Name: b.hello.Name, Version: b.hello.Version, Servers: f.product, Count: b.options.Servers, TTL: b.options.TTL, Reference: b.reference}
-	leave := func(out bool, what string) {
-		if out {
-			r.LeftOut = append(r.LeftOut, what)
-		}
-	}
-	for _, fault := range b.options.Faults {
-		if !slices.Contains(b.faults(), fault) {
-			r.missing = append(r.missing, fault)
-		}
-	}
-	leave(b.options.Embedded, "what embedded servers don't have: "+strings.Join(ofProcesses, ", "))
-	leave(b.clocks.none != nil, clockFault+", because of "+b.clocks.why())
-	leave(!b.hello.Has(driver.CanExtend), "extensions, which the driver doesn't have")
-	leave(!b.hello.Has(driver.CanToken), "fencing tokens, which the driver doesn't have")
-	leave(!b.hello.Has(driver.CanTell), "whether the client tells of a loss: the driver doesn't say that it can")
-	return r
+	slices.SortStableFunc(b.report.Broken, (*Broken).compare)
+	slices.SortFunc(b.report.Tallies, func(a, b *Tally) int { return place(a.Fault) - place(b.Fault) })
 }

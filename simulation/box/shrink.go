@@ -21,47 +21,41 @@ const (
 // shrinks makes the schedules of the client's own findings shorter, and plays those of all findings again. Plays get
 // servers in turn, so that each is played once before any is played twice.
 func (b *box) shrinks(ctx context.Context) error {
-	if len(b.broken) > 0 {
-		b.say("%s: played again for up to %v, after those of this client alone were made shorter for up to %v", wrap.Count(len(b.broken), "finding"), repeatFor, b.options.ShrinkFor)
+	if len(b.report.Broken) > 0 {
+		b.say("%s: played again for up to %v, after those of this client alone were made shorter for up to %v", wrap.Count(len(b.report.Broken), "finding"), repeatFor, b.options.ShrinkFor)
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, b.options.ShrinkFor, errTimeUp)
-	defer cancel()
-	b.each(func(k *Broken) {
-		if !b.reference.shows(k.Shown.Schedule.faultOf(k.Fault), k.Kind) {
-			b.shrink(limited, k)
+	for _, step := range []struct {
+		most time.Duration
+		do   func(context.Context, *Broken)
+	}{{b.options.ShrinkFor, b.shrink}, {repeatFor, b.repeat}} {
+		limited, cancel := context.WithTimeoutCause(ctx, step.most, errTimeUp)
+		var running sync.WaitGroup
+		for _, k := range b.report.Broken {
+			running.Go(func() { step.do(limited, k) })
 		}
-	})
-	limited, cancel = context.WithTimeoutCause(ctx, repeatFor, errTimeUp)
-	defer cancel()
-	b.each(func(k *Broken) {
-		for range repeats {
-			p, err := b.plays(limited, k.Shown.Schedule, k.Shown.TTL, k.Shown.Servers)
-			if err != nil {
-				return
-			}
-			if k.Again++; p.shows(k.Kind) {
-				k.Repeated++
-			}
-		}
-	})
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		running.Wait()
+		cancel()
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
-// each does something for all findings at once.
-func (b *box) each(do func(*Broken)) {
-	var running sync.WaitGroup
-	for _, k := range b.broken {
-		running.Go(func() { do(k) })
+// repeat plays a finding's schedule again.
+func (b *box) repeat(ctx context.Context, k *Broken) {
+	for range repeats {
+		p, err := b.plays(ctx, k.Shown.Schedule, k.Shown.TTL, k.Shown.Servers)
+		if err != nil {
+			return
+		}
+		if k.Again++; p.shows(k.Kind) {
+			k.Repeated++
+		}
 	}
-	running.Wait()
 }
 
-// shrink makes a finding's schedule shorter. The faults go first: what is found without them is not their work.
+// shrink makes the schedule of a finding shorter that is the client's own. The faults go first: what is found without
+// them is not their work.
 func (b *box) shrink(ctx context.Context, k *Broken) {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || b.report.Reference.shows(k.Fault, k.Kind) {
 		return
 	}
 	shows := func(schedule Schedule) bool {

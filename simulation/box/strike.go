@@ -17,13 +17,22 @@ func (s *stage) strikes(do verb, has bool) { s.play.Struck[do] = s.play.Struck[d
 func (s *stage) breaks(step Step, c *client) error {
 	s.note(step.Client, record.Noted, "fault", step.String())
 	s.untidy = s.untidy || step.Do != await && step.Do != gone
-	switch forms[step.Do] {
-	case clientLast:
+	held := slices.ContainsFunc(s.clients, func(c *client) bool { return c.holds || c.begun > 0 })
+	switch step.Do {
+	case pause, resume, kill, spawn:
 		return s.toClient(step.Do, c)
-	case linkLast:
-		return s.do(s.ctx, step)
+	case save:
+		s.saved = true
+	case start:
+		s.strikes(start, held)
+		s.strikes(save, held && s.saved)
+	case flush, fail, move, ahead, behind:
+		s.strikes(step.Do, held)
 	}
-	return s.toServers(step)
+	if err := s.do(s.ctx, step); !errors.Is(err, errUnfit) {
+		return err
+	}
+	return nil
 }
 
 // toClient does something to a client's process.
@@ -63,22 +72,4 @@ func (s *stage) meets(step Step, c *client) (met []verb) {
 		}
 	}
 	return met
-}
-
-// toServers does something to servers.
-func (s *stage) toServers(step Step) error {
-	held := slices.ContainsFunc(s.clients, func(c *client) bool { return c.holds || c.begun > 0 })
-	switch step.Do {
-	case save:
-		s.saved = true
-	case start:
-		s.strikes(start, held)
-		s.strikes(save, held && s.saved)
-	case flush, fail, move, ahead, behind:
-		s.strikes(step.Do, held)
-	}
-	if err := s.do(s.ctx, step); !errors.Is(err, errUnfit) {
-		return err
-	}
-	return nil
 }

@@ -13,19 +13,10 @@ type Tally struct {
 	Refused int `json:"refused,omitempty"`
 }
 
-// tally is that of a fault.
-func (b *box) tally(fault string) *Tally {
-	if b.tallies[fault] == nil {
-		b.tallies[fault] = &Tally{Fault: fault}
-	}
-	return b.tallies[fault]
-}
-
 // count counts a play.
-func (b *box) count(c Case, p Play) {
-	t := b.tally(c.Fault)
+func (t *Tally) count(p Play) {
 	t.Plays++
-	if p.struck(c.Fault) {
+	if p.struck(t.Fault) {
 		t.Struck++
 	}
 	for e := range p.Record.All() {
@@ -36,8 +27,5 @@ func (b *box) count(c Case, p Play) {
 	}
 	if len(p.Findings) > 0 {
 		t.Broke++
-	}
-	for _, kind := range p.kinds() {
-		b.found(c, p, kind)
 	}
 }

@@ -74,22 +74,6 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestHello(t *testing.T) {
-	for _, test := range []struct {
-		hello driver.Hello
-		says  string
-	}{
-		{driver.Hello{Name: "a", Servers: "one", Can: []string{"extend", "tell"}}, ""},
-		{driver.Hello{Servers: "one"}, `answered hello without a "name"`},
-		{driver.Hello{Name: "a", Servers: "two"}, `answered hello with "servers":"two", want "one" or "many"`},
-		{driver.Hello{Name: "a", Servers: "many", Can: []string{"fly"}}, `answered hello with "can":["fly"], want "extend", "token", "wait" or "tell"`},
-	} {
-		if err := test.hello.Validate(); fmt.Sprint(err) != test.says && (err != nil || test.says != "") {
-			t.Errorf("%+v: %v, want %q", test.hello, err, test.says)
-		}
-	}
-}
-
 // losing is a client that tells of a loss at once.
 type losing struct{ oneLock }
 

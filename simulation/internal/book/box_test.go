@@ -206,7 +206,7 @@ func boxSchedules([]string) (string, error) {
 	var rows [][]string
 	places := map[string]int{} // of the rows
 	for _, kind := range box.Kinds() {
-		client, best := "", box.Broken{}
+		client, best := "", &box.Broken{}
 		for _, c := range clients {
 			for _, k := range c.Broken {
 				shorter := client == "" || len(k.Shown.Schedule) < len(best.Shown.Schedule)

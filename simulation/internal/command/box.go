@@ -18,7 +18,7 @@ import (
 
 type boxFlags struct {
 	box.Options
-	format, html string
+	format string
 }
 
 func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -50,7 +50,6 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	flags.Func("faults", "only these `faults`: "+strings.Join(box.Faults(), ", "), list(&f.Faults))
 	flags.Func("allow", "`findings` that don't fail the command: \"pause: stale write\", or \"pause\" for all findings under that fault, or \"limits\" for what the Redis document's lock shows, too", list(&f.Allow))
 	flags.StringVar(&f.format, "format", "text", "the output: text or json")
-	flags.StringVar(&f.html, "html", "", "write a page with the schedules to this `file`, too")
 	flags.StringVar(&f.Schedule, "schedule", "", "play these `steps` ten times instead, and say what happened; the report has such a flag for each finding")
 	flags.SetOutput(stderr)
 	if err := flags.Parse(args); err != nil {
@@ -98,9 +97,6 @@ func findServer(o *box.Options, stderr io.Writer) error {
 }
 
 func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
-	if err := creatable("-html", f.html); err != nil {
-		return err
-	}
 	p := newProgress(stderr)
 	defer p.clear()
 	f.Say = func(text string, replaces bool) {
@@ -123,11 +119,6 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	if err != nil {
 		return err
-	}
-	if f.html != "" {
-		if err := create(f.html, r.Page); err != nil {
-			return err
-		}
 	}
 	switch {
 	case ended != nil: // the report has what was played before

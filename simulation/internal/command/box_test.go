@@ -3,8 +3,6 @@
 package command
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -16,8 +14,7 @@ import (
 
 // The driver of docs/reference/driver.md: one server, so a restart breaks it.
 func TestBox(t *testing.T) {
-	long.Test(t, "package box plays this driver, too")
-	page := filepath.Join(t.TempDir(), "box.html")
+	long.Test(t, "CI plays this driver in the box, too")
 	driver := []string{"--", instancetest.Python(t), "../../box/testdata/driver.py"}
 	box := func(flags ...string) (code int, stdout, stderr string) {
 		t.Helper()
@@ -29,15 +26,11 @@ func TestBox(t *testing.T) {
 	require.Contains(t, stdout, `"kind": "two holders"`)
 	require.Contains(t, stderr, "accepted: SET NX by hand, 1 x embedded servers; 2 schedules\n")
 
-	code, stdout, stderr = box("-html", page, "-schedule", "c1 waits, c1 works, stop ONE, start ONE, c2 waits, c2 works, c1 works")
+	code, stdout, stderr = box("-schedule", "c1 waits, c1 works, stop ONE, start ONE, c2 waits, c2 works, c1 works")
 	require.Equal(t, exitFail, code)
 	require.Contains(t, stdout, "two holders by restart, in \"the given schedule\"\n  a limit of the algorithm: c1 found its lease valid, though c2 had got the lock later (again in ")
 	require.Contains(t, stdout, "finds its lease valid", "what happened")
-	require.Contains(t, stdout, "Nothing is SET NX's own.")
-	html, err := os.ReadFile(page)
-	require.NoError(t, err)
-	require.Contains(t, string(html), "<b>two holders by restart</b>")
-	require.Contains(t, string(html), "finds its lease valid", "what happened")
+	require.Contains(t, stdout, "nothing that broke is SET NX's own.")
 	require.Contains(t, stderr, "SET NX: findings that are not allowed: restart: two holders")
 
 	// A lock that nobody holds when its server restarts is no test of that.

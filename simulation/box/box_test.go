@@ -223,7 +223,7 @@ func TestBrokenDrivers(t *testing.T) {
 func TestSkippedPlays(t *testing.T) {
 	t.Parallel()
 	o := options(t, "third-misses")
-	o.Faults, o.startLimit = []string{"none", "crash"}, time.Second
+	o.Faults, o.startLimit = []string{"none", "crash"}, 10*o.TTL // a busy machine takes long to start a driver
 	r := runs(t, o, func(r Report) bool { return len(r.Tallies) == 2 && r.Tallies[0].Skipped == 1 })
 	require.Len(t, r.Tallies, 2)
 	assert.Equal(t, 1, r.Tallies[0].Skipped)
@@ -232,7 +232,7 @@ func TestSkippedPlays(t *testing.T) {
 	assert.Contains(t, r.Text(false), "Skipped: 1 play, because a client did not get its first lock: box: the driver of c3 didn't get a free lock from healthy servers within 7s: missed")
 
 	o = options(t, "all-miss")
-	o.Faults, o.startLimit, o.Parallel = []string{"none"}, time.Second, 1
+	o.Faults, o.startLimit, o.Parallel = []string{"none"}, 10*o.TTL, 1
 	_, err := Run(t.Context(), o)
 	assert.ErrorContains(t, err, "the driver of c1 didn't get a free lock from healthy servers within 7s: missed")
 }

@@ -39,7 +39,7 @@ func draw(seed uint64, fault string, n int) (s Schedule) {
 		if len(of.random) == 0 {
 			continue
 		}
-		way, client, servers, stopped := of.random[r.IntN(len(of.random))], another(""), minority(r, n), ""
+		way, client, servers := of.random[r.IntN(len(of.random))], another(""), minority(r, n)
 		begin, end := way[0], way[1]
 		if end == "" || end == "fail S" { // it is over at once, or needs no majority that works
 			servers = string(letters[r.IntN(n)])
@@ -51,27 +51,30 @@ func draw(seed uint64, fault string, n int) (s Schedule) {
 			}
 			s = append(s, steps...)
 		}
-		switch ofServers := strings.Contains(begin, "S"); {
+		ofServers := strings.Contains(begin, "S")
+		switch {
 		case ofServers && servers == "":
 			continue
-		case ofServers:
+		case ofServers && r.IntN(2) == 0: // nobody has the lock, and the client has to get it
 			takes(begin)
-			if r.IntN(2) == 0 { // nobody has the lock, and the client has to get it
-				releaseAll()
-				does(client, waits, works)
-			} else {
-				does(client, extends, releases, tries, works)
-			}
+			releaseAll()
+			does(client, waits, works)
 		default: // the fault comes between the client's check and its write
-			stopped = client
 			releaseAll()
 			does(client, tries, checks, reads)
 			takes(begin)
-			if begin != "C sends" {
-				does(another(client), waits, works)
-			}
 		}
-		act(stopped)
+		switch {
+		case ofServers:
+			does(another(client), tries, works)
+			does(client, extends, works)
+			act("")
+		case begin == "C sends":
+			act(client)
+		default:
+			does(another(client), waits, works)
+			act(client)
+		}
 		if end != "" {
 			takes(end)
 		}

@@ -3,7 +3,6 @@
 package box
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,10 +23,10 @@ import (
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 )
 
-// fleetTest is a Fleet behind its API.
+// fleetTest is a Fleet that takes requests.
 type fleetTest struct {
-	t    *testing.T
-	api  *httptest.Server
+	t *testing.T
+	*Fleet
 	addr []string // of the servers
 }
 
@@ -38,12 +37,8 @@ func fleetFor(t *testing.T, n int, embedded bool) *fleetTest {
 	}
 	f, err := StartFleet(t.Context(), Options{Servers: n, Embedded: embedded})
 	require.NoError(t, err)
-	test := &fleetTest{t: t, api: httptest.NewServer(f)}
-	t.Cleanup(func() {
-		test.api.Close()
-		http.DefaultClient.CloseIdleConnections()
-		require.NoError(t, f.Close())
-	})
+	test := &fleetTest{t: t, Fleet: f}
+	t.Cleanup(func() { require.NoError(t, f.Close()) })
 	require.Equal(t, embedded, f.Product() == "embedded servers", f.Product())
 	for _, m := range f.Members() {
 		test.addr = append(test.addr, m.Address)
@@ -55,15 +50,10 @@ func fleetFor(t *testing.T, n int, embedded bool) *fleetTest {
 // request sends a request, and returns the answer.
 func (f *fleetTest) request(method, path, body string) (status int, answer []byte) {
 	f.t.Helper()
-	r, err := http.NewRequestWithContext(f.t.Context(), method, f.api.URL+path, strings.NewReader(body))
-	require.NoError(f.t, err)
-	response, err := http.DefaultClient.Do(r)
-	require.NoError(f.t, err)
-	defer response.Body.Close()
-	require.Equal(f.t, "application/json", response.Header.Get("Content-Type"))
-	answer, err = io.ReadAll(response.Body)
-	require.NoError(f.t, err)
-	return response.StatusCode, answer
+	w := httptest.NewRecorder()
+	f.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+	require.Equal(f.t, "application/json", w.Header().Get("Content-Type"))
+	return w.Code, w.Body.Bytes()
 }
 
 // does has steps carried out, and returns the states and faults of the servers, such as "hung up [cut B]".
@@ -113,54 +103,57 @@ func (f *fleetTest) set(i int) {
 
 // caller is an open connection of a client.
 type caller struct {
-	t    *testing.T
-	conn net.Conn
-	in   *bufio.Reader
+	t *testing.T
+	net.Conn
 }
 
-func (f *fleetTest) call(i int) *caller {
+func (f *fleetTest) call(i int) caller {
 	f.t.Helper()
 	conn, err := net.Dial("tcp", f.addr[i])
 	require.NoError(f.t, err)
 	f.t.Cleanup(func() { _ = conn.Close() })
-	c := &caller{f.t, conn, bufio.NewReader(conn)}
+	c := caller{f.t, conn}
 	c.pings()
 	return c
 }
 
-func (c *caller) send() {
-	_, err := io.WriteString(c.conn, "*1\r\n$4\r\nPING\r\n")
+func (c caller) send() {
+	_, err := io.WriteString(c, "*1\r\n$4\r\nPING\r\n")
 	require.NoError(c.t, err)
 }
 
-// receives waits for the answer. Far less time is enough.
-func (c *caller) receives() {
+// reads reads an answer. It waits for so long, and far less is enough where one has to come.
+func (c caller) reads(most time.Duration) (answer string, err error) {
+	require.NoError(c.t, c.SetReadDeadline(time.Now().Add(most)))
+	piece := make([]byte, len("+PONG\r\n"))
+	n, err := io.ReadFull(c, piece)
+	return string(piece[:n]), err
+}
+
+func (c caller) receives() {
 	c.t.Helper()
-	require.NoError(c.t, c.conn.SetReadDeadline(time.Now().Add(time.Minute)))
-	line, err := c.in.ReadString('\n')
+	answer, err := c.reads(time.Minute)
 	require.NoError(c.t, err)
-	require.Equal(c.t, "+PONG\r\n", line)
+	require.Equal(c.t, "+PONG\r\n", answer)
 }
 
-func (c *caller) pings() {
+func (c caller) pings() {
 	c.t.Helper()
 	c.send()
 	c.receives()
 }
 
 // silent requires that no answer comes.
-func (c *caller) silent() {
+func (c caller) silent() {
 	c.t.Helper()
-	require.NoError(c.t, c.conn.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
-	_, err := c.in.ReadByte()
+	_, err := c.reads(50 * time.Millisecond)
 	require.ErrorIs(c.t, err, os.ErrDeadlineExceeded)
 }
 
 // isCut requires that the connection breaks.
-func (c *caller) isCut() {
+func (c caller) isCut() {
 	c.t.Helper()
-	require.NoError(c.t, c.conn.SetReadDeadline(time.Now().Add(time.Minute)))
-	_, err := c.in.ReadByte()
+	_, err := c.reads(time.Minute)
 	require.Error(c.t, err)
 	require.NotErrorIs(c.t, err, os.ErrDeadlineExceeded)
 }
@@ -348,9 +341,8 @@ func TestFleetEnds(t *testing.T) {
 	both(t, func(t *testing.T, embedded bool) {
 		f := fleetFor(t, 1, embedded)
 		f.does("stop A")
-		fleet := f.api.Config.Handler.(*Fleet)
-		require.NoError(t, fleet.Close())
-		require.NoError(t, fleet.Close())
+		require.NoError(t, f.Close())
+		require.NoError(t, f.Close())
 		require.Equal(t, "the servers have ended", f.fails("POST", "/", "start A", 503))
 	})
 }

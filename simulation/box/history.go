@@ -5,6 +5,7 @@ package box
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,12 +98,17 @@ func details(e *record.Event) string {
 // findingsIn returns what follows from a history's order. That a write was executed late is no
 // sign of a second holder: no lock can prevent a pause between the check and the write.
 func findingsIn(log record.Log) (findings []Finding) {
-	for _, f := range check.Violations(log, check.Rules{}) {
+	found := check.Violations(log, check.Rules{})
+	both := slices.ContainsFunc(found, func(f check.Found) bool { return f.Kind == record.TwoHolders })
+	for _, f := range found {
 		text := f.Text
 		for _, words := range wordings {
 			text = words.of.ReplaceAllString(text, words.says)
 		}
 		text = strings.ReplaceAll(text, "WRITER", lastWriter(log, f.Event))
+		if both { // then the writer may be right, and the later lease wrong
+			text = strings.Replace(text, "wrote too late", "wrote while both held the lock", 1)
+		}
 		findings = append(findings, Finding{Kind: Kind(f.Kind), Seq: f.Event + 1, Text: text})
 	}
 	return findings

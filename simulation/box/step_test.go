@@ -112,6 +112,13 @@ func TestFindings(t *testing.T) {
 		log := recorded(t, text)
 		assert.ElementsMatch(t, want, Play{Findings: findingsIn(log)}.kinds(), text)
 	}
+	late, lost := "c1 wrote too late: c2, with a later lease, had used the resource", "c1 wrote on top of a write of c2 that it had not read"
+	used := second + ", c1 reads, c2 has, c2 reads, c2 writes, "
+	assert.Equal(t, []Finding{{StaleWrite, 12, late}, {LostUpdate, 12, lost}}, findingsIn(recorded(t, used+"c1 writes")))
+	late = strings.Replace(late, "too late", "while both held the lock", 1)
+	assert.Equal(t, []Finding{
+		{TwoHolders, 11, "c1 found its lease valid, though c2 had got the lock later"}, {StaleWrite, 13, late}, {LostUpdate, 13, lost},
+	}, findingsIn(recorded(t, used+"c1 valid, c1 writes")))
 }
 
 // A schedule that lacks the steps of its fault shows another one.

@@ -72,7 +72,7 @@ func (l *lock) try(ctx context.Context, key, value string) (simulation.Lease, er
 		err = quorum.ErrTaken
 	case granted < needed:
 		err = errors.Join(quorum.ErrNoQuorum, err)
-	case e.Validity() <= 0 && !l.NoElapsedCheck:
+	case e.Validity() <= 0 && !l.LateStart:
 		err = quorum.ErrTooSlow
 	default:
 		for _, v := range votes {

@@ -34,8 +34,6 @@ type Design struct {
 	Source string
 	// Breaks is what breaks it, with the IDs of scenarios.
 	Breaks string
-	// Cure names the design without this one's flaw, "" if this design isn't about a flaw.
-	Cure string
 	// Servers is the number of servers that it uses: 1 or 5. A design for 5 works with any
 	// number.
 	Servers int

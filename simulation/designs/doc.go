@@ -14,8 +14,8 @@
 // # Differences from the originals
 //
 // "redlock" and the locks on one server are Recipes: tables of commands. "redlock" sends to all servers at once,
-// and takes the longer of the times that two clocks show; the document says neither. "quarantine", "default" and what
-// builds on it run package quorum.
+// and takes the longer of the times that two clocks show; the document says neither. "default" and what builds on it run
+// package quorum.
 //
 // The locks on one server count their validity from the reply, by the monotonic clock,
 // without an allowance, like code that reads the clock after the SET. Most articles don't

@@ -10,7 +10,7 @@ import (
 func flaw(name, title, source, breaks string, change func(*Recipe)) Design {
 	return Design{
 		Name: name, Title: title, Group: Flaws, Servers: 5, Source: source, Breaks: breaks,
-		Cure: "redlock", Apply: OnMajority(change),
+		Apply: OnMajority(change),
 	}
 }
 
@@ -18,7 +18,7 @@ func flaw(name, title, source, breaks string, change func(*Recipe)) Design {
 func oneFlaw(name, title, source, breaks string, change func(*Recipe)) Design {
 	return Design{
 		Name: name, Title: title, Group: Flaws, Servers: 1, Source: source, Breaks: breaks,
-		Cure: "setpx-cad", Apply: OnOneServer(with(correct, change)),
+		Apply: OnOneServer(with(correct, change)),
 	}
 }
 
@@ -33,17 +33,11 @@ func flaws() []Design {
 		flaw("no-timeout", "no timeout for each server, and a wait for all of them",
 			"rslock, exec_or_retry; redsync v4 on go-redis without ContextTimeoutEnabled; redisson/redisson issue 1636",
 			"one server that hangs stops all clients for as long as it hangs (S27)", func(r *Recipe) { r.NoTimeout = true }),
-		flaw("half-quorum", "half of the servers are enough",
-			"redlock-universal accepts it; asked for in ronnylt/redlock-php pull request 6, \"when you have only 2 servers\"",
-			"two halves (X2)", func(r *Recipe) { r.HalfIsEnough = true }),
 		flaw("quorum-reachable", "a majority of the servers that are reachable is enough",
 			"redlock-py before pull request 6 of SPSCommerce/redlock-py, which fixes it",
 			"a partition: each side has its majority (X2)", func(r *Recipe) { r.QuorumOfReachable = true }),
-		flaw("no-elapsed-check", "no check whether the lock has expired when it is handed out",
-			"node-redlock v5, acquire (mike-marcacci/node-redlock issue 296); Redisson, RedissonMultiLock.tryLock",
-			"a pause between the commands and their replies (S3)", func(r *Recipe) { r.NoElapsedCheck = true }),
 		flaw("late-start", "the validity counts from the replies",
-			"code that takes the time after the SET, as articles do; the document takes it first, step 1",
+			"code that takes the time after the SET, as articles do; the document takes it first, step 1. node-redlock v5, acquire (mike-marcacci/node-redlock issue 296), and Redisson, RedissonMultiLock.tryLock, don't look whether the lock that they hand out has expired",
 			"a pause between the commands and their replies (S3), on extension too", func(r *Recipe) { r.LateStart = true }),
 		flaw("wall-clock", "the wall clock alone measures time",
 			"redlock-py, time.time(); node-redlock v5, Date.now(); antirez 2016 asks for the monotonic clock",
@@ -54,9 +48,6 @@ func flaws() []Design {
 		flaw("extend-sets", "an extension sets the key where it is missing",
 			"RedLock.net, Lua/Extend.lua; redsync v4 WithSetNXOnExtend (pull request 149); redlock-rb, lock(extend:) (issue 36)",
 			"a late holder acquires the lock again and believes that it always had it (S11a)", func(r *Recipe) { r.ExtendSets = true }),
-		flaw("partial-extend", "an extension on any server counts",
-			"Redisson, RedissonRedLock: each server's watchdog renews its own lock, and nobody counts them",
-			"a holder that reaches a minority continues while the other keys expire (S11c)", func(r *Recipe) { r.PartialExtend = true }),
 		oneFlaw("expire-at", "SET NX PXAT: the key expires at a time on the client's wall clock",
 			"rueidislock, unless FallbackSETPX is set",
 			"a server's clock that is ahead of the client's: the key is gone as soon as it is set (S4g, without any jump)",
@@ -84,7 +75,6 @@ func flaws() []Design {
 			Name: "repeats-only", Title: "setpx-cad, and a resource that is idempotent, without tokens", Group: Flaws, Servers: 1,
 			Source: "the advice to make operations idempotent instead of using tokens; idempotency keys of payment APIs",
 			Breaks: "a late holder: its write is not a repetition (S1, S2)",
-			Cure:   "idempotent",
 			Apply:  and(OnOneServer(correct), guarded(simulation.GuardRepeats)),
 		},
 	}

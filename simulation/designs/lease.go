@@ -162,18 +162,16 @@ func (e *lease) Show(ctx context.Context) fencing.Token {
 			return 0
 		}
 	}
-	if e.lock.TokenOnce {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.shown = token
-	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.shown = token
 	return token
 }
 
 // Extend is the document's "Extending the lock".
 func (e *lease) Extend(ctx context.Context) error {
 	l := e.lock
-	if e.Validity() <= 0 && !l.NoElapsedCheck && !l.ExtendSets {
+	if e.Validity() <= 0 && !l.LateStart && !l.ExtendSets {
 		return quorum.ErrExpired
 	}
 	sent := l.reader.Now()
@@ -186,17 +184,13 @@ func (e *lease) Extend(ctx context.Context) error {
 			}
 		}
 	}
-	needed := l.quorum(votes)
-	if l.PartialExtend {
-		needed = 1
-	}
 	granted, refused, err := count(votes)
-	switch {
+	switch needed := l.quorum(votes); {
 	case refused > len(votes)-needed:
 		return quorum.ErrLost
 	case granted < needed:
 		return errors.Join(quorum.ErrNotExtended, err)
-	case !l.LateStart && !l.NoElapsedCheck && l.allowance.Validity(l.config.TTL, l.elapsed(sent)) <= 0:
+	case !l.LateStart && l.allowance.Validity(l.config.TTL, l.elapsed(sent)) <= 0:
 		return quorum.ErrNotExtended
 	}
 	e.begin(sent)

@@ -27,7 +27,7 @@ func (r Recipe) Apply(cfg *simulation.Config) { LockBy(r.locker)(cfg) }
 // validity counts from the reply, by the monotonic clock and without an allowance, and nothing is rolled back
 // whose reply was lost.
 func OnOneServer(r Recipe) func(*simulation.Config) {
-	r.LateStart, r.NoElapsedCheck = true, true
+	r.LateStart = true
 	return fromBefore(r).Apply
 }
 
@@ -105,16 +105,11 @@ func count(votes []vote) (granted, refused int, err error) {
 
 // quorum returns the number of grants that are needed.
 func (l *lock) quorum(votes []vote) int {
-	n := len(votes)
-	switch {
-	case l.HalfIsEnough:
-		return max(1, n/2)
-	case l.QuorumOfReachable:
+	if l.QuorumOfReachable {
 		granted, refused, _ := count(votes)
-		return max(1, (granted+refused)/2+1)
-	default:
-		return n/2 + 1
+		return (granted+refused)/2 + 1
 	}
+	return len(votes)/2 + 1
 }
 
 // elapsed returns the time since a moment.

@@ -7,5 +7,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redquorum/redlock/simulation_test.forEver"))
+	goleak.VerifyTestMain(m)
 }

@@ -34,15 +34,11 @@ type Recipe struct {
 	ReleaseGranted bool
 	// NoTimeout waits for each server's reply without a bound (S27).
 	NoTimeout bool
-	// HalfIsEnough: half of the servers are a quorum (X2).
-	HalfIsEnough bool
 	// QuorumOfReachable takes a majority of the servers that replied as a quorum (X2).
 	QuorumOfReachable bool
 
-	// NoElapsedCheck grants, and extends, a lock that has already expired (S3).
-	NoElapsedCheck bool
 	// LateStart counts the validity from the last reply, rather than from before the first command
-	// was sent (S3).
+	// was sent, and so grants and extends a lock that has already expired (S3).
 	LateStart bool
 	// Clock measures the validity. Default: the larger of the times that both clocks show, as in the library.
 	Clock Clock
@@ -51,14 +47,11 @@ type Recipe struct {
 	// ExtendSets extends by setting the key where it is missing, and doesn't check its own
 	// deadline first: a lock that expired long ago comes back (S11a).
 	ExtendSets bool
-	// PartialExtend accepts an extension that at least one server granted (S11c).
-	PartialExtend bool
 
 	// LargestReply makes the largest reply to the last command of Acquire the lease's token.
 	LargestReply bool
-	// Token, if set, fetches a token at every use of the resource, or with TokenOnce at the first.
-	Token     Command
-	TokenOnce bool
+	// Token, if set, fetches a token when the resource is used first.
+	Token Command
 }
 
 // Clock is what a client measures time by.

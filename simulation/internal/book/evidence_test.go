@@ -3,9 +3,7 @@ package book_test
 import (
 	"bytes"
 	"fmt"
-	"slices"
 
-	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/drawing"
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
@@ -19,6 +17,12 @@ var heatColumns = []struct{ design, above, below string }{
 	{"default", "this", "library"},
 	{"token-admit", "token", "seen"},
 	{"idempotent", "writes", "known"},
+}
+
+// heatGroups are the headings above the faults that begin a group.
+var heatGroups = map[string]string{
+	"slow": "the client's process and clocks", "step-server": "the servers' clocks and memory", "hang": "the way between them",
+	"delay-write": "the way to the resource, and any of these",
 }
 
 const heatCell, heatRow, heatWidth = 45.0, 22.0, 430.0
@@ -36,31 +40,25 @@ func heatMap() ([]byte, error) {
 		p.Text("m", x, 18, c.above)
 		p.Text("m", x, 33, c.below)
 	}
-	y := 44.0
-	for _, group := range []cells.Group{cells.Clients, cells.Servers, cells.Links, cells.Resource} {
-		p.Text("n", 8, y+15, string(group))
-		y += heatRow
-		for _, f := range cells.Faults() {
-			fault := slices.IndexFunc(r.Matrix.Faults, axis(f.Name))
-			if f.Group != group || fault < 0 {
-				continue
-			}
-			p.Text("e", left-8, y+15, f.Name)
-			for i, c := range heatColumns {
-				design := slices.IndexFunc(r.Matrix.Designs, axis(c.design))
-				if design < 0 {
-					return nil, fmt.Errorf("the matrix has no design %q", c.design)
-				}
-				cell := r.Matrix.At(design, fault)
-				x := left + heatCell*float64(i)
-				p.Box(heat(cell), x+1, y+1, heatCell-2, heatRow-2)
-				p.Text("m", x+heatCell/2, y+15, fmt.Sprintf("%.0f", 100*cell.Rate()))
-			}
-			y += heatRow
+	y := 40.0
+	for _, f := range r.Matrix.Faults {
+		if group := heatGroups[f.Name]; group != "" {
+			p.Text("n", 8, y+19, group)
+			y += heatRow + 4
 		}
-		y += 4
+		p.Text("e", left-8, y+15, f.Name)
+		for i, c := range heatColumns {
+			cell := r.cell(c.design, f.Name)
+			if cell.Runs == 0 {
+				return nil, fmt.Errorf("the matrix has no cell of %q under %q", c.design, f.Name)
+			}
+			x := left + heatCell*float64(i)
+			p.Box(heat(cell), x+1, y+1, heatCell-2, heatRow-2)
+			p.Text("m", x+heatCell/2, y+15, fmt.Sprintf("%.0f", 100*cell.Rate()))
+		}
+		y += heatRow
 	}
-	p.Height = y + 4
+	p.Height = y + 8
 	var svg bytes.Buffer
 	err = p.SVG(&svg)
 	return svg.Bytes(), err

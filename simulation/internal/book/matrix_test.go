@@ -19,6 +19,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
+	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/report"
@@ -28,7 +29,7 @@ import (
 
 func init() {
 	for name, generate := range map[string]func(recording, []string) (string, error){
-		"matrix": matrixTable, "overvalued": overvalued, "faults": faultTable, "harm": harmOf, "abstract": abstract, "cite": cite,
+		"matrix": matrixTable, "overvalued": overvalued, "faults": faultTable, "harm": harmOf, "intervals": intervals, "runs": runsInAll,
 	} {
 		generators[name] = func(words []string) (string, error) {
 			r, err := recorded()
@@ -63,7 +64,7 @@ const (
 func play(seeds uint64) (matrix.Result, error) {
 	plan := matrix.DefaultPlan()
 	plan.Seeds = seeds
-	return matrix.Play(context.Background(), plan, matrix.Pool{})
+	return matrix.Play(context.Background(), plan, farm.Workers{}, nil)
 }
 
 // sample plays each cell once. It returns the fingerprint of that, and of what is expected.
@@ -76,7 +77,7 @@ var sample = sync.OnceValues(func() (string, error) {
 	for _, f := range cells.Faults() {
 		for _, d := range designs.All() {
 			if want, ok := cells.ExpectationOf(f.Name, d.Name); ok {
-				fmt.Fprintln(sum, f.Name, d.Name, want.Broken, want.Only, want.Within)
+				fmt.Fprintln(sum, f.Name, d.Name, want.May)
 			}
 		}
 	}
@@ -121,15 +122,23 @@ func TestRecordedMatrixIsFresh(t *testing.T) {
 	}
 }
 
-// What was recorded is what is expected.
+// What was recorded is what is expected. A column that breaks no design would prove nothing, and some designs break in
+// any. What dead clients do is shown by keys that never expire.
 func TestRecordedMatrixIsExpected(t *testing.T) {
 	r, err := recorded()
 	require.NoError(t, err)
 	assert.Zero(t, r.SafeViolated, "where no violation is expected there is none")
-	for i, d := range r.Matrix.Designs {
-		for j, f := range r.Matrix.Faults {
-			assert.False(t, r.Matrix.At(i, j).Unexpected, "%s with %s isn't as package cells expects: change the expectation or the fault's shape, and remove %s to record it again", d.Name, f.Name, recordingFile)
+	easy := []string{"setnx", "setnx-expire", "setpx-del", "semisync"}
+	for j, f := range r.Matrix.Faults {
+		bites := f.Name == "crash"
+		for i, axis := range r.Matrix.Designs {
+			c := r.Matrix.At(i, j)
+			assert.False(t, c.Unexpected, "%s with %s isn't as package cells expects: change the expectation or the fault's shape, and remove %s to record it again", axis.Name, f.Name, recordingFile)
+			d, err := designs.ByName(axis.Name)
+			require.NoError(t, err)
+			bites = bites || c.Violated > 0 && !slices.Contains(easy, d.Name) || c.Overvalued > 0 && d.Servers == 5
 		}
+		assert.True(t, bites, "%s breaks no design", f.Name)
 	}
 }
 
@@ -163,15 +172,13 @@ func matrixTable(r recording, _ []string) (string, error) {
 
 // byFault has a column for each design, and a row for each fault: words are the designs, separated by commas, and the
 // faults.
-func byFault(r recording, words []string, shown func(report.Cell) int) string {
+func byFault(r recording, words []string, show func(report.Cell) string) string {
 	designs := strings.Split(words[0], ",")
 	var rows [][]string
 	for _, fault := range words[1:] {
 		row := []string{"`" + fault + "`"}
 		for _, design := range designs {
-			c := r.cell(design, fault)
-			c.Violated = shown(c)
-			row = append(row, percent(c))
+			row = append(row, show(r.cell(design, fault)))
 		}
 		rows = append(rows, row)
 	}
@@ -180,7 +187,21 @@ func byFault(r recording, words []string, shown func(report.Cell) int) string {
 
 // overvalued counts leases that were promised for too long.
 func overvalued(r recording, words []string) (string, error) {
-	return byFault(r, words, func(c report.Cell) int { return c.Overvalued }), nil
+	return byFault(r, words, func(c report.Cell) string {
+		c.Violated = c.Overvalued
+		return percent(c)
+	}), nil
+}
+
+// plain has columns' names that need no legend.
+var plain = strings.NewReplacer("`setpx-cad`", "one Redis", "`redlock`", "Redlock as published", "`default`", "this library", "`token-admit`", "with token checks")
+
+// intervals has the rates with their confidence intervals.
+func intervals(r recording, words []string) (string, error) {
+	return plain.Replace(byFault(r, words, func(c report.Cell) string {
+		low, high := c.Interval()
+		return fmt.Sprintf("%.0f %% (%.0f to %.0f)", 100*c.Rate(), 100*low, 100*high)
+	})), nil
 }
 
 // cell is that of a design and a fault, by their names.
@@ -224,11 +245,8 @@ func harmOf(r recording, words []string) (string, error) {
 		}
 	}
 	held := len(r.Matrix.Faults) - len(words[1:]) - len(others)
-	counted := byFault(r, words, func(c report.Cell) int { return c.Violated })
-	counted = strings.NewReplacer(
-		"| fault |", fmt.Sprintf("| fault (%% of %d runs with harm) |", r.Seeds), " %", "",
-		"`setpx-cad`", "one Redis", "`redlock`", "Redlock as published", "`default`", "this library", "`token-admit`", "with token checks",
-	).Replace(counted)
+	counted := byFault(r, words, percent)
+	counted = strings.NewReplacer("| fault |", fmt.Sprintf("| fault (%% of %d runs with harm) |", r.Seeds), " %", "").Replace(plain.Replace(counted))
 	if !nobodyGotIt(r.cell("default", "rate")) || r.cell("redlock", "rate").Kinds[string(record.TwoHolders)] == 0 {
 		return "", errors.New("the text says that with rate nobody gets this library's lock, and Redlock has two holders")
 	}
@@ -248,77 +266,14 @@ func nobodyGotIt(c report.Cell) bool {
 	return c.Violated > 0
 }
 
-// cite is how the page with the abstract is cited.
-func cite(r recording, _ []string) (string, error) {
-	return fmt.Sprintf("> The authors of Redlock for Go: *Evidence*, %s, github.com/redquorum/redlock, docs/evidence.md at commit\n> (the output of `git rev-parse --short HEAD`).", r.Recorded), nil
-}
-
-// abstract is what was run, how often it broke and how often it didn't, for readers of nothing else.
-func abstract(r recording, _ []string) (string, error) {
-	live, err := recordedLive()
-	if err != nil {
-		return "", err
-	}
-	rate := func(design, fault string) string {
-		c := r.cell(design, fault)
-		low, high := c.Interval()
-		return fmt.Sprintf("%.0f %% (%.0f to %.0f)", 100*c.Rate(), 100*low, 100*high)
-	}
-	for _, fault := range []string{"lose", "delay", "cut", "hang", "crash"} {
-		for _, design := range []string{"redlock", "default", "token-admit"} {
-			if at := rate(design, fault); !strings.HasPrefix(at, "0 %") {
-				return "", fmt.Errorf("the abstract says that %s does no harm to %s: %s", fault, design, at)
-			}
-		}
-	}
-	var servers []string
-	agreed, played := 0, 0
-	for _, on := range live {
-		servers = append(servers, on.Server)
-		agreed, played = agreed+on.Played-on.Disagreements, played+on.Played
-	}
+// runsInAll says how many runs there are, and in how many of them the lock held as expected.
+func runsInAll(r recording, _ []string) (string, error) {
 	runs := 0
 	for _, design := range r.Matrix.Cells {
 		for _, c := range design {
 			runs += c.Runs
 		}
 	}
-	// others names the faults that harmed a design, but for those of the list.
-	others := func(design string) string {
-		var harmed []string
-		for _, f := range r.Matrix.Faults {
-			listed := []string{"restart-empty", "step-server", "pause"}
-			if c := r.cell(design, f.Name); c.Violated > 0 && !slices.Contains(listed, f.Name) {
-				harm := fmt.Sprintf("`%s` %.0f %%", f.Name, 100*c.Rate())
-				if nobodyGotIt(c) {
-					harm += " (nobody got the lock)"
-				}
-				harmed = append(harmed, harm)
-			}
-		}
-		return strings.Join(harmed, ", ")
-	}
-	return fmt.Sprintf(`Three designs were played on five simulated servers, %d times for each of %d kinds of random fault: Redlock as in the Redis
-document, this library, and this library with a resource that checks tokens. Runs with harm, with the 95 %% interval:
-
-- servers restarted without their data: Redlock %s, this library %s
-- servers' clocks set: Redlock %s, this library %s
-- holders paused: Redlock %s, this library %s, with tokens %s
-
-Lost or late messages, cut links, hung servers and dead clients harmed none of them. Other faults that harmed this
-library: %s;
-with tokens: %s.
-
-Of %s runs with all designs, %s were expected to be harmless, and %s were. On real servers (%s) %d of %d
-plays of scenarios ended as simulated.
-
-*Not shown:* rates in production, where faults are rarer; that the assumptions hold on your servers; networks of many
-machines; tests by anyone but the authors.
-
-Recorded on %s. The simulation is deterministic, so this page's commit gives the same runs.`,
-		r.Seeds, len(r.Matrix.Faults), rate("redlock", "restart-empty"), rate("default", "restart-empty"),
-		rate("redlock", "step-server"), rate("default", "step-server"),
-		rate("redlock", "pause"), rate("default", "pause"), rate("token-admit", "pause"),
-		others("default"), others("token-admit"),
-		timeline.Grouped(int64(runs)), timeline.Grouped(int64(r.SafeRuns)), timeline.Grouped(int64(r.SafeRuns-r.SafeViolated)), strings.Join(servers, ", "), agreed, played, r.Recorded), nil
+	return fmt.Sprintf("Of %s runs with all designs, %s were expected to be harmless, and %s were. Recorded on %s.",
+		timeline.Grouped(int64(runs)), timeline.Grouped(int64(r.SafeRuns)), timeline.Grouped(int64(r.SafeRuns-r.SafeViolated)), r.Recorded), nil
 }

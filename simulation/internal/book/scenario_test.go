@@ -104,8 +104,6 @@ func holds(s scenarios.Scenario, d designs.Design) string {
 		return "holds: nobody gets the lock"
 	case v.Safe():
 		return "holds"
-	case v.AtLeast > 0:
-		return fmt.Sprintf("**%s**, in %.0f %% of the runs at least", v, 100*v.AtLeast)
 	}
 	return "**" + v.String() + "**"
 }

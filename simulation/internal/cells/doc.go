@@ -3,7 +3,8 @@
 // plays them and counts.
 //
 // It alone says what each lock is expected to stand, and why: a claim that is wrong, or a change
-// that makes a lock better or worse than claimed, is found by no other test.
+// that makes a lock worse than claimed, is found by no other test. Whether a fault still breaks what it should
+// is seen in the recorded matrix.
 //
 // A Fault is a column: a few faults of one kind in each run, at random moments that the seed
 // determines. The clients of all cells play the mixed workload of package search: they never act
@@ -12,5 +13,5 @@
 // Only violations of a design's promises count. Designs whose resource checks tokens promise only
 // that the data stay correct, not that there is one holder; see Promised.
 //
-// ExpectationOf says for each cell whether a violation may, must or must not be found, and why.
+// ExpectationOf says for each cell whether a violation may or must not be found, and why.
 package cells

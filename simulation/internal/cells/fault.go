@@ -24,8 +24,6 @@ type Fault struct {
 	// Name is a fault.Kind. If several columns have the same kind, a dash and a word
 	// follow.
 	Name, Title string
-	// Group is the part of the heat map.
-	Group Group
 	// Source is a source for the claim that it happens, or that it does harm.
 	Source string
 	// Needs names events (see record.Counters) without which a 0 in a cell shows
@@ -36,17 +34,6 @@ type Fault struct {
 	persistence fault.Keep
 	shape       func(*fault.Fault)
 }
-
-// Group is what the faults of a group of columns hit.
-type Group string
-
-// The groups.
-const (
-	Clients  Group = "the client's process and clocks"
-	Servers  Group = "the servers' clocks and memory"
-	Links    Group = "the way between them"
-	Resource Group = "the way to the resource, and any of these"
-)
 
 const (
 	// most is the largest number of faults in a schedule. They begin within span, the time
@@ -64,105 +51,105 @@ func Faults() []Fault {
 	)
 	return []Fault{{
 		Name: "slow", Title: "no fault, but some work takes longer than its lease",
-		Group: Clients, Source: "the Redis document, \"Making the algorithm more reliable: Extending the lock\"",
+		Source: "the Redis document, \"Making the algorithm more reliable: Extending the lock\"",
 	}, {
 		Name: "pause", Title: "clients stop for up to two TTLs, as in a garbage collection: at some moment, or right before an operation",
-		Group: Clients, Source: "Kleppmann 2016, \"Protecting a resource with a lock\"",
-		Needs: []string{"a process was paused", "a write was carried out after its lease or the guard refused a write"},
-		kinds: []fault.Kind{fault.Pause}, shape: beforeWrites,
+		Source: "Kleppmann 2016, \"Protecting a resource with a lock\"",
+		Needs:  []string{"a process was paused", "a write was carried out after its lease or the guard refused a write"},
+		kinds:  []fault.Kind{fault.Pause}, shape: beforeWrites,
 	}, {
 		Name: "suspend", Title: "clients' machines are suspended: the monotonic clock stands still, at times the wall clock too",
-		Group: Clients, Source: "clock_gettime(2) on CLOCK_MONOTONIC; golang/go issue 24595",
-		Needs: []string{"a process was paused"},
-		kinds: []fault.Kind{fault.Suspend}, shape: beforeWrites,
+		Source: "clock_gettime(2) on CLOCK_MONOTONIC; golang/go issue 24595",
+		Needs:  []string{"a process was paused"},
+		kinds:  []fault.Kind{fault.Suspend}, shape: beforeWrites,
 	}, {
 		Name: "crash", Title: "clients die, with the lock or without, and some come back without their memory",
-		Group: Clients, Source: "the Redis document, \"Safety and Liveness Guarantees\": deadlock free",
-		Needs: []string{"a process crashed or a process was rebooted"},
-		kinds: []fault.Kind{fault.Crash, fault.Reboot},
+		Source: "the Redis document, \"Safety and Liveness Guarantees\": deadlock free",
+		Needs:  []string{"a process crashed or a process was rebooted"},
+		kinds:  []fault.Kind{fault.Crash, fault.Reboot},
 	}, {
 		Name: "step-client", Title: "clients' wall clocks are set, up to two TTLs forward or back",
-		Group: Clients, Source: "antirez 2016, \"Is Redlock safe?\", who asks for the monotonic clock",
-		Needs: []string{skewed},
-		kinds: []fault.Kind{fault.Step}, shape: ofClients,
+		Source: "antirez 2016, \"Is Redlock safe?\", who asks for the monotonic clock",
+		Needs:  []string{skewed},
+		kinds:  []fault.Kind{fault.Step}, shape: ofClients,
 	}, {
 		Name: "step-server", Title: "servers' clocks are set, up to two TTLs forward or back, now and then all at once",
-		Group: Servers, Source: "Kleppmann 2016, \"Breaking Redlock with bad timings\"",
-		Needs: []string{skewed},
-		kinds: []fault.Kind{fault.Step}, shape: and(ofServers, oftenAll),
+		Source: "Kleppmann 2016, \"Breaking Redlock with bad timings\"",
+		Needs:  []string{skewed},
+		kinds:  []fault.Kind{fault.Step}, shape: and(ofServers, oftenAll),
 	}, {
 		Name: "rate-small", Title: "all clocks run apart by up to 0.5 %: the allowance covers that",
-		Group: Servers, Source: "the Redis document, \"Safety Arguments\"",
-		kinds: []fault.Kind{fault.Rate}, shape: and(oftenAll, func(f *fault.Fault) { f.PPM %= 5_001 }),
+		Source: "the Redis document, \"Safety Arguments\"",
+		kinds:  []fault.Kind{fault.Rate}, shape: and(oftenAll, func(f *fault.Fault) { f.PPM %= 5_001 }),
 	}, {
 		Name: "rate", Title: "all clocks run apart by up to 10 %: faster than chrony may slew a clock",
-		Group: Servers, Source: "chrony.conf(5), maxslewrate",
-		kinds: []fault.Kind{fault.Rate}, shape: oftenAll,
+		Source: "chrony.conf(5), maxslewrate",
+		kinds:  []fault.Kind{fault.Rate}, shape: oftenAll,
 	}, {
 		Name: "restart-empty", Title: "servers restart without their data, now and then all at once",
-		Group: Servers, Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
-		Needs: []string{forgot},
-		kinds: []fault.Kind{fault.Restart}, shape: and(oftenAll, keeping(fault.KeepNothing)),
+		Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
+		Needs:  []string{forgot},
+		kinds:  []fault.Kind{fault.Restart}, shape: and(oftenAll, keeping(fault.KeepNothing)),
 	}, {
 		Name: "restart-1sec", Title: "servers restart without what they did in the last second (appendfsync everysec)",
-		Group: Servers, Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
-		Needs: []string{forgot},
-		kinds: []fault.Kind{fault.Restart}, persistence: fault.KeepSecond, shape: and(oftenAll, keeping(fault.KeepSecond)),
+		Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
+		Needs:  []string{forgot},
+		kinds:  []fault.Kind{fault.Restart}, persistence: fault.KeepSecond, shape: and(oftenAll, keeping(fault.KeepSecond)),
 	}, {
 		Name: "failover", Title: "servers fail over to replicas that lag",
-		Group: Servers, Source: "the Redis document, \"Why Failover-based Implementations Are Not Enough\"",
-		Needs: []string{"a server failed over", forgot},
-		kinds: []fault.Kind{fault.Failover}, shape: oftenAll,
+		Source: "the Redis document, \"Why Failover-based Implementations Are Not Enough\"",
+		Needs:  []string{"a server failed over", forgot},
+		kinds:  []fault.Kind{fault.Failover}, shape: oftenAll,
 	}, {
 		Name: "split-brain", Title: "servers fail over, and the old master goes on for one of the clients",
-		Group: Servers, Source: "the Redis documentation, \"High availability with Redis Sentinel\", \"Example 2: basic setup with three boxes\"",
-		Needs: []string{"a server split in two", forgot},
-		kinds: []fault.Kind{fault.SplitBrain}, shape: oftenAll,
-	}, {
-		Name: "hang", Title: "servers stop and go on, and then carry out all requests that came meanwhile",
-		Group: Links, Source: "redisson/redisson issue 1636",
-		Needs: []string{"a server hung", waited},
-		kinds: []fault.Kind{fault.Hang}, shape: oftenAll,
-	}, {
-		Name: "cut", Title: "clients and servers don't reach each other, in both directions or in one",
-		Group: Links, Source: "the Redis document, \"Liveness Arguments\"",
-		Needs: []string{"a request was lost", "a reply was lost", waited},
-		kinds: []fault.Kind{fault.Cut}, shape: lasting,
-	}, {
-		Name: "lose", Title: "messages between clients and servers are lost",
-		Group: Links, Source: "the Redis document, \"Retry on Failure\"",
-		Needs: []string{"a request was lost", "a reply was lost", waited},
-		kinds: []fault.Kind{fault.Lose}, shape: lasting,
-	}, {
-		Name: "delay", Title: "messages between clients and servers are late, and overtake each other",
-		Group: Links, Source: "Kleppmann 2016, \"The synchrony assumptions of Redlock\"",
-		Needs: []string{"a message was delayed"},
-		kinds: []fault.Kind{fault.Delay, fault.Reorder}, shape: and(ofServers, lasting),
+		Source: "the Redis documentation, \"High availability with Redis Sentinel\", \"Example 2: basic setup with three boxes\"",
+		Needs:  []string{"a server split in two", forgot},
+		kinds:  []fault.Kind{fault.SplitBrain}, shape: oftenAll,
 	}, {
 		Name: "evict", Title: "servers drop single keys",
-		Group: Servers, Source: "the Redis documentation, \"Key eviction\"",
-		Needs: []string{"a key was evicted"},
-		kinds: []fault.Kind{fault.Evict},
+		Source: "the Redis documentation, \"Key eviction\"",
+		Needs:  []string{"a key was evicted"},
+		kinds:  []fault.Kind{fault.Evict},
 	}, {
 		Name: "flush", Title: "servers are flushed",
-		Group: Servers, Source: "the Redis documentation, FLUSHALL",
-		Needs: []string{"a server was flushed"},
-		kinds: []fault.Kind{fault.Flush}, shape: oftenAll,
+		Source: "the Redis documentation, FLUSHALL",
+		Needs:  []string{"a server was flushed"},
+		kinds:  []fault.Kind{fault.Flush}, shape: oftenAll,
+	}, {
+		Name: "hang", Title: "servers stop and go on, and then carry out all requests that came meanwhile",
+		Source: "redisson/redisson issue 1636",
+		Needs:  []string{"a server hung", waited},
+		kinds:  []fault.Kind{fault.Hang}, shape: oftenAll,
+	}, {
+		Name: "cut", Title: "clients and servers don't reach each other, in both directions or in one",
+		Source: "the Redis document, \"Liveness Arguments\"",
+		Needs:  []string{"a request was lost", "a reply was lost", waited},
+		kinds:  []fault.Kind{fault.Cut}, shape: lasting,
+	}, {
+		Name: "lose", Title: "messages between clients and servers are lost",
+		Source: "the Redis document, \"Retry on Failure\"",
+		Needs:  []string{"a request was lost", "a reply was lost", waited},
+		kinds:  []fault.Kind{fault.Lose}, shape: lasting,
+	}, {
+		Name: "delay", Title: "messages between clients and servers are late, and overtake each other",
+		Source: "Kleppmann 2016, \"The synchrony assumptions of Redlock\"",
+		Needs:  []string{"a message was delayed"},
+		kinds:  []fault.Kind{fault.Delay, fault.Reorder}, shape: and(ofServers, lasting),
 	}, {
 		Name: "delay-write", Title: "writes are late on their way to the resource",
-		Group: Resource, Source: "Kleppmann 2016, \"Protecting a resource with a lock\": packet delay",
-		Needs: []string{"a write was carried out after its lease or the guard refused a write"},
-		kinds: []fault.Kind{fault.Delay}, shape: toResource,
+		Source: "Kleppmann 2016, \"Protecting a resource with a lock\": packet delay",
+		Needs:  []string{"a write was carried out after its lease or the guard refused a write"},
+		kinds:  []fault.Kind{fault.Delay}, shape: toResource,
 	}, {
 		Name: "duplicate-write", Title: "writes reach the resource twice, the second time late",
-		Group: Resource, Source: "Kleppmann 2016, \"Protecting a resource with a lock\": packet delay; RFC 9110, 9.2.2, idempotent methods",
-		Needs: []string{"a request arrived twice"},
-		kinds: []fault.Kind{fault.Duplicate}, shape: toResource,
+		Source: "Kleppmann 2016, \"Protecting a resource with a lock\": packet delay; RFC 9110, 9.2.2, idempotent methods",
+		Needs:  []string{"a request arrived twice"},
+		kinds:  []fault.Kind{fault.Duplicate}, shape: toResource,
 	}, {
 		Name: "all", Title: "a few faults of any of these kinds",
-		Group: Resource, Source: "what a year brings",
-		Needs: []string{"a process was paused", forgot, "a server hung", skewed, "a request was lost"},
-		kinds: fault.Kinds(), shape: beforeWrites,
+		Source: "what a year brings",
+		Needs:  []string{"a process was paused", forgot, "a server hung", skewed, "a request was lost"},
+		kinds:  fault.Kinds(), shape: beforeWrites,
 	}}
 }
 
@@ -176,9 +163,13 @@ func ByName(name string) (Fault, error) {
 }
 
 // Setting gives the configuration and the schedule of a seed, for a design. Designs with the
-// same number of replicas get the same schedule.
+// same number of replicas get the same schedule. The TTL is shorter than some of the work, so
+// that leases expire.
 func (f Fault) Setting(seed uint64, d designs.Design) (simulation.Config, simulation.Schedule) {
-	cfg := d.Configure(f.Base())
+	cfg := search.Mixed().Base
+	cfg.Quorum.TTL, cfg.Quorum.MaxWait = 2*time.Second, 8*time.Second
+	cfg.Persistence = f.persistence
+	cfg = d.Configure(cfg)
 	schedule := simulation.Draw(seed, cfg, f.kinds, most, span)
 	for i := range schedule {
 		if f.shape != nil {
@@ -186,15 +177,6 @@ func (f Fault) Setting(seed uint64, d designs.Design) (simulation.Config, simula
 		}
 	}
 	return cfg, append(schedule, behind(schedule, cfg)...)
-}
-
-// Base gives the configuration before a design changes it. The TTL is shorter than some of the
-// work, so that leases expire.
-func (f Fault) Base() simulation.Config {
-	cfg := search.Mixed().Base
-	cfg.Quorum.TTL, cfg.Quorum.MaxWait = 2*time.Second, 8*time.Second
-	cfg.Persistence = f.persistence
-	return cfg
 }
 
 // PlaySchedule plays one run of the same clients with another schedule.
@@ -305,12 +287,4 @@ func beforeWrites(f *fault.Fault) {
 		f.At, f.Op, f.Nth = 0, "write", 1+f.Nth%6
 		f.For += 2 * time.Second
 	}
-}
-
-// Rows are the designs with an expectation for each column: all but the flaws, which have
-// scenarios of their own, and registered designs.
-func Rows() []designs.Design {
-	return slices.DeleteFunc(designs.All(), func(d designs.Design) bool {
-		return slices.Contains([]designs.Group{designs.Flaws, designs.Yours}, d.Group)
-	})
 }

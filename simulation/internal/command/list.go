@@ -100,26 +100,20 @@ func printScenario(w io.Writer, s scenarios.Scenario) {
 		wrap.Paragraph(w, "  ", step)
 	}
 	fmt.Fprintln(w)
-	paragraphs(w, "taken for granted: ", s.Assumption, "what breaks: ", s.Breaks, "what helps: ", s.Helps,
-		"source: ", s.Source, "not played by redlocksim live: ", s.Unplayed)
+	paragraphs(w, "what helps: ", s.Helps, "source: ", s.Source)
 	for _, d := range s.Variants {
 		wrap.Paragraph(w, d.Name+": ", d.Title)
 	}
 	fmt.Fprintln(w, "\nverdicts:")
 	for _, d := range s.Designs() {
-		v := s.Verdicts[d.Name]
-		often := ""
-		if v.AtLeast > 0 {
-			often = fmt.Sprintf(" (in %.0f %% of the runs at least)", 100*v.AtLeast)
-		}
-		fmt.Fprintf(w, "  %-17s %v%s\n", d.Name, v, often)
+		fmt.Fprintf(w, "  %-17s %v\n", d.Name, s.Verdicts[d.Name])
 	}
 }
 
 func printDesign(w io.Writer, d designs.Design) {
 	paragraphs(w, d.Name+": ", d.Title)
 	fmt.Fprintln(w)
-	paragraphs(w, "source: ", d.Source, "breaks by: ", d.Breaks, "cure: ", d.Cure)
+	paragraphs(w, "source: ", d.Source, "breaks by: ", d.Breaks)
 	fmt.Fprintln(w, "\nverdicts:")
 	for _, s := range scenarios.All() {
 		if v, ok := s.Verdicts[d.Name]; ok {

@@ -15,12 +15,11 @@ import (
 )
 
 func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var options live.Options
-	var format, only string
+	var binary, format, only string
 	flags := flag.NewFlagSet("live", flag.ContinueOnError)
-	flags.StringVar(&options.Binary, "server", "", "the `program` to start as a server (default: redis-server)")
+	flags.StringVar(&binary, "server", "", "the `program` to start as a server (default: redis-server)")
 	flags.StringVar(&format, "format", "text", "the output: text or json")
-	flags.StringVar(&only, "only", "", "play only the scenarios whose names, such as \"S7c\" or \"S7 ACL\", this `pattern` matches as a whole word")
+	flags.StringVar(&only, "only", "", "play only the scenarios whose names, such as \"S7c\", this `pattern` matches as a whole word")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
@@ -31,18 +30,19 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return usageError{fmt.Errorf("-only: %w", err)}
 	}
-	options.Cases = slices.DeleteFunc(live.Cases(), func(a live.Case) bool { return !pattern.MatchString(a.Scenario) })
-	if len(options.Cases) == 0 {
+	cases := slices.DeleteFunc(live.Cases(), func(a live.Case) bool { return !pattern.MatchString(a.Scenario) })
+	if len(cases) == 0 {
 		return usageError{fmt.Errorf("-only %q: no scenario has such a name", only)}
 	}
-	if _, err := (redisproc.Config{Binary: options.Binary}).Find(); err != nil {
+	if _, err := (redisproc.Config{Binary: binary}).Find(); err != nil {
 		return usageError{err}
 	}
+	var progress func(live.Line)
 	if format == "text" {
 		fmt.Fprintln(stdout, live.Heading())
-		options.Progress = func(line live.Line) { line.Print(stdout) }
+		progress = func(line live.Line) { line.Print(stdout) }
 	}
-	played, err := live.Run(ctx, options)
+	played, err := live.Run(ctx, binary, cases, progress)
 	if err != nil {
 		return interrupted(ctx, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation/designs"
@@ -67,10 +66,7 @@ func (m *matrixRun) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	p := newProgress(stderr)
-	r, err := matrix.Play(ctx, m.plan, matrix.Pool{
-		Workers:  workers(m.command, m.args),
-		Progress: func(runs, of int) { p.runs(uint64(runs), uint64(of), "") },
-	})
+	r, err := matrix.Play(ctx, m.plan, workers(m.command, m.args), func(runs, of int) { p.runs(uint64(runs), uint64(of), "") })
 	p.clear()
 	switch {
 	case errors.Is(err, cells.ErrUnknown) || errors.Is(err, designs.ErrUnknown) || errors.Is(err, matrix.ErrPlan):
@@ -141,19 +137,13 @@ func partly(r matrix.Result) string {
 }
 
 func (m *matrixRun) page(r matrix.Result) (report.Report, error) {
-	var fenced []string
-	for _, d := range cells.Rows() {
-		if d.Fenced() {
-			fenced = append(fenced, d.Name)
-		}
-	}
 	timelines, err := r.Timelines()
 	page := report.Report{
 		Title: "What breaks a lock on Redis", Version: quorum.Version(),
 		Command: repeat(m.command, m.args...), Seeds: fmt.Sprintf("0:%d", m.plan.Seeds), Runs: r.Runs,
 		Notes: []string{
 			"Every run plays the real protocol against simulated servers, clocks and links, in virtual time. The same seed gives the same run on any machine.",
-			"Designs whose resource checks tokens (" + strings.Join(fenced, ", ") + ") are judged by harm to the data, not by what clients believe. All others also fail if two clients believe that they hold the lock.",
+			"Designs whose resource checks tokens are judged by harm to the data, not by what clients believe. All others also fail if two clients believe that they hold the lock.",
 		},
 		Summary: r.Summary(), Matrix: r.Matrix(), Timelines: timelines,
 	}

@@ -3,15 +3,14 @@
 package live
 
 import (
-	"cmp"
 	_ "embed"
 	"encoding/json"
 	"os"
 	"slices"
 	"strings"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/box"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -23,16 +22,17 @@ type Case struct {
 	Fault string
 	// Designs are the names of the designs that it runs with.
 	Designs []string
-	// Timeouts bound the wait for each server, by design. Default: an eighth of the TTL.
-	Timeouts map[string]string
+	// Timeout bounds the wait for each server, for designs that have such a bound. Default: an eighth
+	// of the TTL.
+	Timeout string
 
 	// Args are the arguments of the servers.
 	Args []string
 	// TTL is the TTL of the leases in seconds: long where no lease may expire before the case ends.
 	// Default: that of the box.
 	TTL int
-	// Schedule has the steps, in the words of the box's cases. A client that "asks" waits for the
-	// lock if it gets it in the simulation, so that leases can expire first. Else it tries once.
+	// Schedule has the steps, in the words of the box's cases. A client that "asks" tries once if the verdict
+	// is that it doesn't get the lock. Else it waits, so that leases can expire first.
 	Schedule string
 }
 
@@ -48,78 +48,39 @@ func Cases() []Case {
 	return all
 }
 
-// seeds is the number of simulated runs that say who gets the lock.
-const seeds = 5
-
-// prepared is what a case with a design needs.
-type prepared struct {
-	predicted []record.ViolationKind
-	servers   int
-	guard     simulation.Guarding
-	schedule  box.Schedule
-	// outcomes are the clients that get the lock in the simulation, in each run: who of two wins can be
-	// chance. It is nil if some get it too late, for which a play has no time.
-	outcomes []string
-}
-
-// prepare simulates a case with a design and makes its schedule.
-func prepare(tc Case, design string) (p prepared, err error) {
-	scenario, lock, err := settings(tc.Scenario, design)
-	if err != nil {
-		return p, err
-	}
-	p.predicted = slices.DeleteFunc(slices.Clone(scenario.Verdicts[design].Kinds), func(k record.ViolationKind) bool {
-		return k == record.Overvalued // nobody sees it on real servers
+// Visible is the part of a scenario's verdict on a design that shows on real servers: what clients did and were told.
+func Visible(s scenarios.Scenario, design string) scenarios.Verdict {
+	v := s.Verdicts[design]
+	v.Kinds = slices.DeleteFunc(slices.Clone(v.Kinds), func(k record.ViolationKind) bool {
+		return k == record.Overvalued // that takes a view of all servers at one moment
 	})
-	var outcomes []string
-	for seed := range uint64(seeds) {
-		r, err := scenario.Play(seed, lock)
-		if err != nil {
-			return p, err
-		}
-		outcomes = append(outcomes, holdersOf(r.Log))
-	}
-	cfg, _ := scenario.Setting(lock)
-	p.guard, p.servers = cfg.Guard, cmp.Or(cfg.Servers, 5)
-	if lock.Servers == 1 {
-		p.servers = 1
-	}
-	p.schedule, err = tc.steps(p.servers, outcomes[0])
-	if !slices.Contains(p.predicted, record.NoProgress) {
-		p.outcomes = outcomes
-	}
-	return p, err
+	v.Reached = slices.DeleteFunc(slices.Concat(s.Reached, v.Reached), func(event string) bool {
+		return !strings.HasPrefix(event, "c1 ") && !strings.HasPrefix(event, "c2 ") && !strings.HasPrefix(event, "c3 ")
+	})
+	return v
 }
 
-// steps returns the schedule for n servers.
-func (c Case) steps(n int, holders string) (box.Schedule, error) {
+// steps returns the schedule for n servers, for a play that must end like the verdict.
+func (c Case) steps(n int, want scenarios.Verdict) (box.Schedule, error) {
 	steps := strings.Split(c.Schedule, ", ")
 	for i, step := range steps {
-		if client, ok := strings.CutSuffix(step, " asks"); ok && strings.Contains(holders, client) {
-			steps[i] = client + " waits"
-		} else if ok {
+		client, asks := strings.CutSuffix(step, " asks")
+		switch {
+		case asks && slices.Contains(want.Never, client+" acquired"):
 			steps[i] = client + " tries"
+		case asks:
+			steps[i] = client + " waits"
 		}
 	}
 	return box.ParseSchedule(strings.Join(steps, ", "), n)
 }
 
-// holdersOf names the clients that get the lock, as in "c1 and c2".
-func holdersOf(log record.Log) string {
-	var holders []string
-	for e := range log.All() {
-		if e.Kind == record.Acquired {
-			holders = append(holders, e.Process)
-		}
-	}
-	slices.Sort(holders)
-	return cmp.Or(strings.Join(slices.Compact(holders), " and "), "nobody")
-}
-
 // command starts the driver of a design: this program.
 func (c Case) command(design string) ([]string, error) {
 	program, err := os.Executable()
-	return []string{
-		program, DriverCommand, "-scenario", c.Scenario, "-timeout", cmp.Or(c.Timeouts[design], "0"), design,
-	}, err
+	command := []string{program, DriverCommand, "-scenario", c.Scenario}
+	if c.Timeout != "" {
+		command = append(command, "-timeout", c.Timeout)
+	}
+	return append(command, design), err
 }

@@ -8,7 +8,5 @@
 //
 // The checks of package check, which judge simulated runs, are applied to the record of the play.
 // Unlike the box, this counts a write that is sent too late as a sign of a second holder, as the
-// simulation does.
-//
-// Scenarios that have no live form say why, in Scenario.Unplayed.
+// simulation does. What the clients did and were told is compared with the scenario's verdict.
 package live

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -18,20 +17,9 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/box"
 	"github.com/redquorum/redlock/simulation/check"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/record"
 )
-
-// Options configure Run.
-type Options struct {
-	// Binary is the server program. Default: redis-server.
-	Binary string
-	// Cases are the cases to run.
-	Cases []Case
-	// Parallel is the number of concurrent runs. Default 4.
-	Parallel int
-	// Progress, if not nil, is called with each finished Line. Calls do not overlap.
-	Progress func(Line)
-}
 
 // Line is the result of one case with one design.
 type Line struct {
@@ -45,16 +33,14 @@ type Line struct {
 	Agrees    bool                   `json:"agrees"`
 	// Plays is how often the case was played: only the last play is shown.
 	Plays int `json:"plays"`
-	// Differs says which client got the lock and should not have, or the other way around.
+	// Differs says what a client did or was told and should not have, or the other way around.
 	Differs string `json:"differs,omitempty"`
 	// Skipped says why it did not run, and Err why it failed. With either, Agrees has no
 	// meaning.
 	Skipped string `json:"skipped,omitempty"`
 	Err     string `json:"error,omitempty"`
-	// Findings are those of the box. Schedule is what was played.
+	// Findings are those of the box.
 	Findings []box.Finding `json:"findings,omitempty"`
-	Schedule box.Schedule  `json:"schedule,omitempty"`
-	Took     time.Duration `json:"took_ns"`
 }
 
 // OK reports whether the line agrees or was skipped.
@@ -80,30 +66,30 @@ const (
 
 // Run runs cases on real servers with each of their designs, and compares the results
 // with the predictions of the simulation. Disagreements are in the Report and are not
-// errors. Run leaves no process and no file behind.
+// errors. Run leaves no process and no file behind. The binary is the server program, "" for
+// redis-server. Progress, if not nil, is called with each finished Line; calls do not overlap.
 //
 // The error Is redisproc.ErrMissing, or that of ctx.
-func Run(ctx context.Context, options Options) (report Report, err error) {
+func Run(ctx context.Context, binary string, all []Case, progress func(Line)) (report Report, err error) {
 	began := time.Now()
-	options.Parallel = cmp.Or(options.Parallel, 4)
-	if report.Server, err = (redisproc.Config{Binary: options.Binary}).Product(); err != nil {
+	if report.Server, err = (redisproc.Config{Binary: binary}).Product(); err != nil {
 		return report, err
 	}
 	var cases []Case // of each line
-	for _, tc := range options.Cases {
+	for _, tc := range all {
 		for _, design := range tc.Designs {
 			cases = append(cases, tc)
 			report.Lines = append(report.Lines, Line{Scenario: tc.Scenario, Fault: tc.Fault, Design: design})
 		}
 	}
 	var plays errgroup.Group
-	plays.SetLimit(options.Parallel)
-	var mu sync.Mutex // of Progress
+	plays.SetLimit(4)
+	var mu sync.Mutex // of progress
 	for i, tc := range cases {
 		plays.Go(func() error {
 			line := &report.Lines[i]
 			if ctx.Err() == nil {
-				switch err := options.play(ctx, tc, line); {
+				switch err := play(ctx, binary, tc, line); {
 				case errors.Is(err, box.ErrNoClocks):
 					line.Skipped = strings.TrimPrefix(err.Error(), "box: ")
 				case err != nil:
@@ -112,8 +98,8 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if ctx.Err() == nil && options.Progress != nil {
-				options.Progress(*line)
+			if ctx.Err() == nil && progress != nil {
+				progress(*line)
 			}
 			return context.Cause(ctx)
 		})
@@ -138,21 +124,28 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 const tries = 4
 
 // play plays a case with one design, again with a longer TTL if the machine may have been too slow.
-func (o Options) play(ctx context.Context, tc Case, line *Line) (err error) {
-	began := time.Now()
-	defer func() { line.Took = time.Since(began) }()
-	p, err := prepare(tc, line.Design)
-	line.Predicted, line.Schedule = p.predicted, p.schedule
+func play(ctx context.Context, binary string, tc Case, line *Line) error {
+	scenario, lock, err := settings(tc.Scenario, line.Design)
 	if err != nil {
 		return err
 	}
-	command, err := tc.command(line.Design)
-	if err != nil {
-		return err
-	}
+	want := Visible(scenario, line.Design)
+	line.Predicted = want.Kinds
+	cfg, _ := scenario.Setting(lock)
 	options := box.Options{
-		Command: command, Binary: o.Binary, Args: tc.Args, WritesAlone: p.guard == simulation.GuardWrites,
-		Servers: p.servers, TTL: cmp.Or(time.Duration(tc.TTL)*time.Second, shortTTL), Schedule: p.schedule.String(),
+		Binary: binary, Args: tc.Args, WritesAlone: cfg.Guard == simulation.GuardWrites,
+		Servers: cmp.Or(cfg.Servers, 5), TTL: cmp.Or(time.Duration(tc.TTL)*time.Second, shortTTL),
+	}
+	if lock.Servers == 1 {
+		options.Servers = 1
+	}
+	steps, err := tc.steps(options.Servers, want)
+	if err != nil {
+		return err
+	}
+	options.Schedule = steps.String()
+	if options.Command, err = tc.command(line.Design); err != nil {
+		return err
 	}
 	for !line.Agrees && line.Plays < tries {
 		line.Plays++
@@ -160,14 +153,14 @@ func (o Options) play(ctx context.Context, tc Case, line *Line) (err error) {
 		if err != nil {
 			return err
 		}
-		line.conclude(played, p)
+		line.conclude(played, want)
 		options.TTL = min(2*options.TTL, longestTTL)
 	}
 	return nil
 }
 
-// conclude compares a play with what the simulation says.
-func (l *Line) conclude(p box.Play, simulated prepared) {
+// conclude compares a play with the verdict.
+func (l *Line) conclude(p box.Play, want scenarios.Verdict) {
 	l.Findings, l.Seen, l.Differs = p.Findings, nil, ""
 	for _, f := range check.Violations(p.Record, check.Rules{Requests: true}) {
 		l.Seen = append(l.Seen, f.Kind)
@@ -179,9 +172,8 @@ func (l *Line) conclude(p box.Play, simulated prepared) {
 	}
 	slices.Sort(l.Seen)
 	l.Seen = slices.Compact(l.Seen)
-	if got := holdersOf(p.Record); simulated.outcomes != nil && !slices.Contains(simulated.outcomes, got) {
-		outcomes := slices.Compact(slices.Sorted(slices.Values(simulated.outcomes)))
-		l.Differs = fmt.Sprintf("%s got the lock; in the simulation: %s", got, strings.Join(outcomes, ", or "))
+	if err := want.Happened(p.Record); err != nil {
+		l.Differs = err.Error()
 	}
 	l.Agrees = slices.Equal(l.Seen, l.Predicted) && l.Differs == ""
 }

@@ -2,7 +2,7 @@
 // each design, with a confidence interval and the first seed. It alone answers how often, and so
 // which of two locks is better where both can break.
 //
-//	result, err := matrix.Play(ctx, matrix.DefaultPlan(), matrix.Pool{})
+//	result, err := matrix.Play(ctx, matrix.DefaultPlan(), farm.Workers{}, nil)
 //	err = result.Matrix().Text(os.Stdout)
 //
 // # Cells
@@ -16,6 +16,6 @@
 //
 // # Workers
 //
-// Worker processes (Pool) share the runs, because two simulations in one process slow each
+// Worker processes share the runs, because two simulations in one process slow each
 // other down. The result of a Plan does not depend on their number.
 package matrix

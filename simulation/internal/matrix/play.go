@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
@@ -20,7 +21,7 @@ type Plan struct {
 	Designs, Faults []string
 	// Listed leaves out cells without an Expectation.
 	Listed bool
-	// Seeds is the number of seeds, from 0, of each cell.
+	// Seeds is the number of seeds, from 0, of each cell: up to a million.
 	Seeds uint64
 }
 
@@ -41,109 +42,89 @@ func DefaultPlan() Plan {
 // ErrPlan is wrapped by the error for an invalid Plan.
 var ErrPlan = errors.New("matrix: bad plan")
 
-// validate says what is wrong with a plan.
-func (p Plan) validate() error {
-	const too = 1 << 32
-	if p.Seeds > too {
-		return fmt.Errorf("%w: %d seeds, want at most %d", ErrPlan, p.Seeds, uint64(too))
-	}
-	for what, names := range map[string][]string{"design": p.Designs, "fault": p.Faults} {
-		for i, name := range names {
-			if slices.Contains(names[:i], name) {
-				return fmt.Errorf("%w: the %s %q is named twice", ErrPlan, what, name)
-			}
-		}
-	}
-	for _, name := range p.Designs {
-		if _, err := designs.ByName(name); err != nil {
-			return err
-		}
-	}
-	for _, name := range p.Faults {
-		if _, err := cells.ByName(name); err != nil {
-			return err
-		}
-	}
+const (
+	// mostSeeds bounds what an interrupted plan has to remember.
+	mostSeeds = 1_000_000
+	// chunk is the largest number of seeds of a job. It is small, so that all workers are busy
+	// to the end.
+	chunk = 30
+)
 
-	if (len(p.Designs) == 0) != (len(p.Faults) == 0) {
-		return fmt.Errorf("%w: designs without faults, or faults without designs: name some of both", ErrPlan)
+// find finds what names name, each once.
+func find[T any](what string, names []string, byName func(string) (T, error)) (all []T, err error) {
+	for i, name := range names {
+		one, err := byName(name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(names[:i], func(other string) bool { return strings.EqualFold(name, other) }) {
+			return nil, fmt.Errorf("%w: the %s %q is named twice", ErrPlan, what, name)
+		}
+		all = append(all, one)
 	}
-	return nil
+	return all, nil
 }
 
-// chunk is the largest number of seeds of a job. It is small, so that all workers are busy
-// to the end.
-const chunk = 30
-
-// jobs are all jobs of the plan. The first seeds of everything come first, so that an
+// plan is a result without runs, and all jobs of the plan. The first seeds of everything come first, so that an
 // interrupted plan has fewer runs of everything.
-func (p Plan) jobs() []job {
-	var all []job
-	for _, f := range p.Faults {
-		for _, d := range p.Designs {
-			if _, listed := cells.ExpectationOf(f, d); !listed && p.Listed {
+func (p Plan) plan() (r Result, all []job, err error) {
+	switch {
+	case p.Seeds > mostSeeds:
+		return r, nil, fmt.Errorf("%w: %d seeds, want at most %d", ErrPlan, p.Seeds, mostSeeds)
+	case (len(p.Designs) == 0) != (len(p.Faults) == 0):
+		return r, nil, fmt.Errorf("%w: designs without faults, or faults without designs: name some of both", ErrPlan)
+	}
+	r.sums = map[name]tally{}
+	if r.designs, err = find("design", p.Designs, designs.ByName); err != nil {
+		return r, nil, err
+	}
+	if r.faults, err = find("fault", p.Faults, cells.ByName); err != nil {
+		return r, nil, err
+	}
+	for _, f := range r.faults {
+		for _, d := range r.designs {
+			if _, listed := cells.ExpectationOf(f.Name, d.Name); !listed && p.Listed {
 				continue
 			}
+			r.Planned += int(p.Seeds)
 			for from := uint64(0); from < p.Seeds; from += chunk {
-				all = append(all, job{task{Fault: f, Design: d}, from, min(p.Seeds, from+chunk)})
+				all = append(all, job{f, d, from, min(p.Seeds, from+chunk)})
 			}
 		}
 	}
 	slices.SortStableFunc(all, func(i, j job) int { return cmp.Compare(i.from, j.from) })
-	return all
+	return r, all, nil
 }
 
-// Result is the result of a Plan.
-type Result struct {
-	Plan Plan
-	// Ended says that the whole Plan was played.
-	Ended bool
-	// Runs and Events count what was played. Planned is the number of runs of the Plan.
-	Runs, Events int
-	Planned      int
-
-	sums map[task]tally
-}
-
-// Pool says how to play.
-type Pool struct {
-	// Workers are worker processes, which call Serve with the same Plan. Without them, this process plays. The result
-	// doesn't depend on it.
-	Workers farm.Workers
-	// Progress, if set, is called with the number of finished runs, and of all runs. Calls
-	// don't overlap.
-	Progress func(runs, of int)
-}
-
-// Play plays a Plan. When ctx ends, it stops and returns the result so far, without an
-// error. The result of a whole Plan depends only on the Plan.
+// Play plays a Plan, in worker processes that call Serve with the same Plan, or without them in this process. It calls
+// progress, if that isn't nil, with the number of finished runs, and of all runs; calls don't overlap. When ctx ends, it
+// stops and returns the result so far, without an error. The result of a whole Plan depends only on the Plan.
 //
 // Errors are ErrPlan, cells.ErrUnknown, designs.ErrUnknown, and those of workers that could not be
 // started or died.
-func Play(ctx context.Context, p Plan, pool Pool) (Result, error) {
-	if err := p.validate(); err != nil {
+func Play(ctx context.Context, p Plan, workers farm.Workers, progress func(runs, of int)) (Result, error) {
+	r, jobs, err := p.plan()
+	if err != nil {
 		return Result{}, err
-	}
-	r := Result{Plan: p, sums: map[task]tally{}}
-	jobs := p.jobs()
-	for _, j := range jobs {
-		r.Planned += int(j.to - j.from)
 	}
 	played := 0
 	play := func(n uint64) (tally, error) { return jobs[n].play() }
-	err := farm.Play(ctx, pool.Workers, uint64(len(jobs)), play, func(n uint64, result tally) {
+	err = farm.Play(ctx, workers, uint64(len(jobs)), play, func(n uint64, result tally) {
 		played++
 		r.Runs += result.Runs
-		r.Events += result.Events
-		sum := r.sums[jobs[n].task]
+		sum, begun := r.sums[jobs[n].cell()]
+		if !begun {
+			sum = newTally()
+		}
 		sum.add(result)
-		r.sums[jobs[n].task] = sum
-		if pool.Progress != nil {
-			pool.Progress(r.Runs, r.Planned)
+		r.sums[jobs[n].cell()] = sum
+		if progress != nil {
+			progress(r.Runs, r.Planned)
 		}
 	})
 	if err != nil {
-		err = fmt.Errorf("%v: %w", jobs[played], err)
+		j := jobs[played]
+		err = fmt.Errorf("%s with %s, seeds from %d: %w", j.fault.Name, j.design.Name, j.from, err)
 	}
 	r.Ended = r.Runs == r.Planned
 	return r, err
@@ -153,11 +134,9 @@ func Play(ctx context.Context, p Plan, pool Pool) (Result, error) {
 //
 // Errors are those of Play, and that of out.
 func Serve(p Plan, share string, out io.Writer) error {
-	if err := p.validate(); err != nil {
+	_, jobs, err := p.plan()
+	if err != nil {
 		return err
 	}
-	jobs := p.jobs()
 	return farm.Serve(share, out, uint64(len(jobs)), func(n uint64) (tally, error) { return jobs[n].play() })
 }
-
-func (r Result) of(fault, design string) tally { return r.sums[task{fault, design}] }

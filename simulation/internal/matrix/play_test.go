@@ -14,6 +14,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
+	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
@@ -38,7 +39,7 @@ func TestSameWithAnyNumberOfWorkers(t *testing.T) {
 		if !long.Asked() && number == 1 {
 			continue
 		}
-		r, err := Play(t.Context(), p, Pool{Workers: workers(number, p)})
+		r, err := Play(t.Context(), p, workers(number, p), nil)
 		require.NoError(t, err)
 		require.True(t, r.Ended)
 		if number == 0 {
@@ -57,11 +58,11 @@ func TestInterrupted(t *testing.T) {
 		defer cancel()
 		var told atomic.Int64
 		p := Plan{Designs: []string{"redlock", "default"}, Faults: []string{"slow", "pause"}, Seeds: 2 * chunk}
-		r, err := Play(ctx, p, Pool{Workers: workers(number, p), Progress: func(runs, of int) {
+		r, err := Play(ctx, p, workers(number, p), func(runs, of int) {
 			assert.Equal(t, 8*chunk, of)
 			told.Store(int64(runs))
 			cancel()
-		}})
+		})
 		require.NoError(t, err)
 		assert.False(t, r.Ended)
 		assert.Equal(t, chunk, r.Runs)
@@ -72,7 +73,6 @@ func TestInterrupted(t *testing.T) {
 }
 
 func TestBadPlans(t *testing.T) {
-	good := Pool{}
 	for says, p := range map[string]Plan{
 		"no design":    {Designs: []string{"x"}, Faults: []string{"slow"}},
 		"no fault":     {Designs: []string{"redlock"}, Faults: []string{"x"}},
@@ -80,13 +80,13 @@ func TestBadPlans(t *testing.T) {
 		"some of both": {Designs: []string{"redlock"}},
 		"at most":      {Seeds: 1 << 60},
 	} {
-		_, err := Play(t.Context(), p, good)
+		_, err := Play(t.Context(), p, farm.Workers{}, nil)
 		require.ErrorContains(t, err, says)
 		known := errors.Is(err, ErrPlan) || errors.Is(err, cells.ErrUnknown) || errors.Is(err, designs.ErrUnknown)
 		require.True(t, known, "%v", err)
 		require.ErrorContains(t, Serve(p, "0/1", io.Discard), says)
 	}
-	r, err := Play(t.Context(), Plan{}, good)
+	r, err := Play(t.Context(), Plan{}, farm.Workers{}, nil)
 	require.NoError(t, err)
 	require.True(t, r.Ended)
 }
@@ -94,7 +94,7 @@ func TestBadPlans(t *testing.T) {
 // Timelines show findings.
 func TestTimelines(t *testing.T) {
 	p := Plan{Designs: []string{"redlock", "token-admit"}, Faults: []string{"pause"}, Seeds: few(30)}
-	r, err := Play(t.Context(), p, Pool{})
+	r, err := Play(t.Context(), p, farm.Workers{}, nil)
 	require.NoError(t, err)
 	runs, err := r.Timelines()
 	require.NoError(t, err)

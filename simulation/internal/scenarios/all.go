@@ -11,7 +11,7 @@ import (
 func All() []Scenario {
 	return slices.Concat(
 		pauseAfterCheck(), delayedWrite(), pauseBeforeCheck(), serverClocks(), clientClocks(), clockRates(), crashWithoutFsync(),
-		failovers(), waits(), lateSets(), repliesLost(), extensions(), splitVotes(), serverTwice(), differentSets(), suspensions(),
+		failovers(), lateSets(), repliesLost(), extensions(), splitVotes(), serverTwice(), differentSets(), suspensions(),
 		notAtomic(), blindDelete(), tokenAfterLock(), naiveMaximum(), guardOnWrites(), evictions(),
 		oneHangs(), switchedAddresses(), splitBrain(), overwritten(), waiting(),
 		holderCrashes(), partitions(),

@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
@@ -19,14 +18,9 @@ func each(servers string, f fault.Fault) simulation.Schedule {
 	return s
 }
 
-// cut loses all messages between c1 and servers for a while, or until the end.
-func cut(from, length time.Duration, servers string) simulation.Schedule {
-	return each(servers, fault.Fault{Kind: fault.Cut, Process: "c1", At: at(from), For: length})
-}
-
-// cutC2 is cut for c2, from the beginning to the end.
-func cutC2(servers string) simulation.Schedule {
-	return each(servers, fault.Fault{Kind: fault.Cut, Process: "c2", At: at(-50 * ms)})
+// cut loses all messages between a client and servers for a while, or until the end.
+func cut(client string, from, length time.Duration, servers string) simulation.Schedule {
+	return each(servers, fault.Fault{Kind: fault.Cut, Process: client, At: at(from), For: length})
 }
 
 // delayed delays c1's first requests of a kind to servers. Redlock's own is the command.
@@ -46,9 +40,9 @@ func pausedWrite(length time.Duration) fault.Fault {
 var crashedWrite = fault.Fault{Kind: fault.Crash, Process: "c1", Op: "write", Nth: 1}
 
 // atVictim has the faults hit the server C in the scenario's schedule, and A in the
-// schedule for designs on one server. c1 does not reach D and E from 50 ms before a time.
-func (s Scenario) atVictim(from time.Duration, faults ...fault.Fault) Scenario {
-	s.Schedule, s.Alone = cut(from-50*ms, 0, "DE"), nil
+// schedule for designs on one server. c1 does not reach D and E.
+func (s Scenario) atVictim(faults ...fault.Fault) Scenario {
+	s.Schedule, s.Alone = cut("c1", -50*ms, 0, "DE"), nil
 	for _, f := range faults {
 		s.Schedule = append(s.Schedule, each("C", f)...)
 		s.Alone = append(s.Alone, each("A", f)...)
@@ -60,7 +54,7 @@ func (s Scenario) atVictim(from time.Duration, faults ...fault.Fault) Scenario {
 // server, and faults hit its vote on C, or on A. Then c2 asks for the lock.
 func oneVoteLost(s Scenario, faults ...fault.Fault) Scenario {
 	s.Scripts = clients(twoUpdates(0, 5*time.Second), turn(200*ms, time.Second))
-	return s.atVictim(0, faults...)
+	return s.atVictim(faults...)
 }
 
 var (
@@ -74,9 +68,3 @@ var (
 	// quarantined is the result with a quarantine after a restart.
 	quarantined = refusedSecond.reaching("a quarantine began: restarted")
 )
-
-// with adds faults to the schedule.
-func (s Scenario) with(faults ...fault.Fault) Scenario {
-	s.Schedule = slices.Concat(s.Schedule, faults)
-	return s
-}

@@ -1,16 +1,16 @@
 package scenarios
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
 )
-
-const sameRate = "servers count down a TTL at about the client's rate"
 
 // jumps is the scenario in which clocks jump under a lease on all five servers.
 func jumps(id, servers, count string, unwatched Verdict) Scenario {
@@ -23,11 +23,9 @@ func jumps(id, servers, count string, unwatched Verdict) Scenario {
 			"200: c2 asks all five",
 			"5 000: c1 continues",
 		},
-		Assumption: sameRate,
-		Breaks:     "mutual exclusion, if 5-3+1 = 3 clocks jump and nobody monitors them",
-		Helps:      "more votes than a quorum; the clock monitor",
-		Source:     "Kleppmann, \"Breaking Redlock with bad timings\", first example. There D and E are unreachable, so one jump is enough",
-		Verdicts:   expect(unwatched, "redlock quarantine").and(refusedSecond, watching, fenced),
+		Helps:    "more votes than a quorum: 5-3+1 = 3 clocks have to jump; the clock monitor",
+		Source:   "Kleppmann, \"Breaking Redlock with bad timings\", first example. There D and E are unreachable, so one jump is enough",
+		Verdicts: expect(unwatched, "redlock").and(refusedSecond, library),
 	})
 	s.Schedule, s.Alone = each(servers, fault.Fault{Kind: fault.Step, At: at(100 * ms), By: 15 * time.Second}), nil
 	return s
@@ -43,11 +41,9 @@ func serverClocks() []Scenario {
 			"200: c2 acquires the lock on C, D and E",
 			"5 000: c1 continues under its lease, which it considers valid until 9 898",
 		},
-		Assumption: sameRate,
-		Breaks:     "mutual exclusion, for 9.7 s",
-		Helps:      "a clock monitor: a server whose clock jumped doesn't vote for MaxTTL. A lease on all five survives two jumps (S4d). Fencing saves the resource",
-		Source:     "Kleppmann, \"Breaking Redlock with bad timings\", first example; Antirez agrees, and asks for clocks that are slewed; redis/redis #416 and valkey-io/valkey #2651: keys expire by the wall clock",
-		Verdicts: expect(overlap, unguarded, "redlock quarantine").
+		Helps:  "a clock monitor: a server whose clock jumped doesn't vote for MaxTTL. A lease on all five survives two jumps (S4d). Fencing saves the resource",
+		Source: "Kleppmann, \"Breaking Redlock with bad timings\", first example; Antirez agrees, and asks for clocks that are slewed; redis/redis #416 and valkey-io/valkey #2651: keys expire by the wall clock",
+		Verdicts: expect(overlap, unguarded, "redlock").
 			and(refusedSecond.reaching("a clock was seen to jump", "a quarantine began: clock jumped"), complete).
 			and(refusedSecond, "setnx topup"),
 	}, fault.Fault{Kind: fault.Step, At: at(100 * ms), By: 15 * time.Second})
@@ -60,22 +56,19 @@ func serverClocks() []Scenario {
 			"500: the clocks of C, D and E are set back by 20 000, so that their keys last until 30 000",
 			"10 100 to 15 000: c2 asks again and again, and gets A and B at most",
 		},
-		Assumption: sameRate,
-		Breaks:     "liveness: the lock is blocked for three TTLs",
-		Helps:      "nothing: nobody can know that the holder is dead, and deleting its keys would break mutual exclusion if it is alive. An alarm at a PTTL above MaxTTL shows it",
-		Source:     "redis/redis #416: expiries are times of the wall clock",
-		Schedule:   append(simulation.Schedule{crashedWrite}, each("CDE", setBack)...),
-		Alone:      append(simulation.Schedule{crashedWrite}, each("A", setBack)...),
-		Scripts:    clients(turn(0, 0), keepTrying(10_100*ms, 20, 250*ms)),
-		Free:       []Free{{Process: "c2", By: 15 * time.Second}},
-		Verdicts:   expect(breaks(record.NoProgress), "setnx", unguarded, voting, fenced),
-		Reached:    []string{"a process crashed", "c1 acquired", "c2 refused"},
+		Helps:    "nothing: nobody can know that the holder is dead, and deleting its keys would break mutual exclusion if it is alive. An alarm at a PTTL above MaxTTL shows it",
+		Source:   "redis/redis #416: expiries are times of the wall clock",
+		Schedule: append(simulation.Schedule{crashedWrite}, each("CDE", setBack)...),
+		Alone:    append(simulation.Schedule{crashedWrite}, each("A", setBack)...),
+		Scripts:  clients(turn(0, 0), keepTrying(10_100*ms, 20, 250*ms)),
+		Free:     []Free{{Process: "c2", By: 15 * time.Second}},
+		Verdicts: expect(breaks(record.NoProgress), "setnx", unguarded, voting, fenced),
+		Reached:  []string{"a process crashed", "c1 acquired", "c2 refused"},
 	}
 
 	ahead := oneVoteLost(Scenario{
-		ID:       "S4g",
-		Title:    "One server's clock is two minutes ahead, as it always was",
-		Unplayed: notAgain,
+		ID:    "S4g",
+		Title: "One server's clock is two minutes ahead, as it always was",
 		Steps: []string{
 			"before: C's clock is two minutes ahead of all others",
 			"0: c1 acquires the lock on A, B and C; it can't reach D and E. A key with an expiry time by c1's clock has expired when C sets it",
@@ -83,13 +76,11 @@ func serverClocks() []Scenario {
 			"200: c2 asks",
 			"5 000: c1 continues",
 		},
-		Assumption: "client and server agree on what time it is",
-		Breaks:     "mutual exclusion, if a client sends the time of expiry (PXAT) rather than a time to live. With tokens, a server that is ahead of the others by more than half of MaxTTL is as good as down: that costs availability, not safety",
-		Helps:      "PX: all agree on how long a second is, but not on what time it is",
-		Source:     "rueidislock sets keys with PXAT (measured: a server 10 s ahead, and two holders at once)",
+		Helps:  "PX: all agree on how long a second is, but not on what time it is. With tokens, a server that is ahead of the others by more than half of MaxTTL is as good as down, which costs availability and not safety",
+		Source: "rueidislock sets keys with PXAT (measured: a server 10 s ahead, and two holders at once)",
 		Verdicts: expect(overlap, "expire-at").
 			and(refusedSecond.reaching("a clock was stepped"), "setnx redlock", unguarded).
-			and(none.reaching("no lease: "+quorum.ErrUnsettled.Error(), "c2 write").without("c1 acquired"), "quarantine", watching, fenced),
+			and(none.reaching("no lease: "+quorum.ErrUnsettled.Error(), "c2 write").without("c1 acquired"), library),
 	}, fault.Fault{Kind: fault.Step, By: 2 * time.Minute})
 
 	return []Scenario{
@@ -104,24 +95,30 @@ func clientClocks() []Scenario {
 		c1 = append(c1, check, update, until((second+1)*time.Second))
 	}
 	return []Scenario{{
-		ID:       "S5",
-		Title:    "The holder's wall clock is set back",
-		Unplayed: "a Go program asks the kernel for the time, not a library: one client's clock can't be stepped without stepping all clocks",
+		ID:    "S5",
+		Title: "The holder's wall clock is set back",
 		Steps: []string{
 			"0: c1 acquires the lock, and writes once a second while it is valid",
 			"500: c1's wall clock is set back by an hour",
 			"10 100: c2 acquires the lock",
 		},
-		Assumption: "the client's wall clock measures time",
-		Breaks:     "mutual exclusion, for a client that uses the wall clock alone: it considers its lease valid for an hour",
-		Helps:      "the larger of the elapsed times by the monotonic and by the wall clock",
-		Source:     "Antirez, \"Is Redlock safe?\": the monotonic clock is what implementations should use; leandromoreira/redlock-rb #50",
-		Schedule:   simulation.Schedule{{Kind: fault.Step, Process: "c1", At: at(500 * ms), By: -time.Hour}},
-		Scripts:    clients(c1, turn(10_100*ms, 5*time.Second)),
-		Verdicts: expect(none, "redlock quarantine", complete, unguarded).
+		Helps:    "the larger of the elapsed times by the monotonic and by the wall clock",
+		Source:   "Antirez, \"Is Redlock safe?\": the monotonic clock is what implementations should use; leandromoreira/redlock-rb #50",
+		Schedule: simulation.Schedule{{Kind: fault.Step, Process: "c1", At: at(500 * ms), By: -time.Hour}},
+		Scripts:  clients(c1, turn(10_100*ms, 5*time.Second)),
+		Verdicts: expect(none, "redlock", complete, unguarded).
 			and(breaks(record.StaleWrite, record.TwoHolders), "wall-clock"),
 		Reached: []string{"c1 write", "c2 write"},
 	}}
+}
+
+// allowance is the library with a drift allowance in percent, and without clock monitor.
+func allowance(name string, percent int64) designs.Design {
+	title := fmt.Sprintf("this library with a drift allowance of %d %%, and without clock monitor", percent)
+	return withSetting(name, title, "default", func(c *simulation.Config) {
+		c.Quorum.Lab.ClockMonitor = quorum.Off
+		c.Quorum.Lab.Drift = drift.Allowance{PPM: percent * 10_000, Floor: 2 * ms}
+	})
 }
 
 // clockRates are S6b and S6c: clocks that run at different rates.
@@ -140,45 +137,39 @@ func clockRates() []Scenario {
 	// To the monitor such a clock jumps again and again: safe, and out of service.
 	outOfService := none.reaching("a clock was seen to jump", "c1 refused", "c2 refused").without("c1 acquired", "c2 acquired")
 	return []Scenario{{
-		ID:       "S6b",
-		Title:    "Clocks run apart by what the allowance covers",
-		Unplayed: notRates,
+		ID:    "S6b",
+		Title: "Clocks run apart by what the allowance covers",
 		Steps: []string{
 			"before: the servers' clocks gain 5 000 ppm, and c1's loses as many",
 			"0: c1 acquires the lock; the keys last until 9 950; with the allowance its validity ends at 9 948, without at 10 050",
 			"9 970: c2 acquires the lock",
 			"10 000: c1 checks its lease",
 		},
-		Assumption: "clocks run at the same rate",
-		Breaks:     "mutual exclusion, for a client that makes no allowance",
-		Helps:      "the Redis document's allowance: it holds while validity <= TTL*(1-r)/(1+r)",
-		Source:     "the Redis document, \"Safety Arguments\", MIN_VALIDITY, and the code of redlock-rb, 1 % and 2 ms; rueidislock and redisson make none (read)",
-		Schedule:   rates(5_000, -5_000),
-		Scripts:    work(9_970*ms, 100*ms, 9_950*ms), // by c1's clock; the true time is 10 000
+		Helps:    "the Redis document's allowance: it holds while validity <= TTL*(1-r)/(1+r)",
+		Source:   "the Redis document, \"Safety Arguments\", MIN_VALIDITY, and the code of redlock-rb, 1 % and 2 ms; rueidislock and redisson make none (read)",
+		Schedule: rates(5_000, -5_000),
+		Scripts:  work(9_970*ms, 100*ms, 9_950*ms), // by c1's clock; the true time is 10 000
 		Verdicts: expect(broken, "no-drift").
 			and(brokenOnOne, unguarded).
-			and(none, "redlock quarantine", complete),
+			and(none, "redlock", complete),
 		Reached: []string{"c1 looked", "c2 write"},
 	}, {
-		ID:       "S6c",
-		Title:    "Clocks run apart by antirez's ten percent",
-		Unplayed: notRates,
+		ID:    "S6c",
+		Title: "Clocks run apart by antirez's ten percent",
 		Steps: []string{
 			"before: the servers' clocks count 10 s in 9 s, and c1's in 11 s",
 			"0: c1 acquires the lock, valid to 9 898 by its own clock, which is 10 887; its keys last until 9 000",
 			"9 100: c2 acquires the lock",
 			"9 790: c1 checks its lease, and writes",
 		},
-		Assumption: "a process can count 5 seconds with an error of at most 10 %",
-		Breaks:     "mutual exclusion, for 1.8 s with an allowance of 1 %, and for 0.8 s with one of 10 %",
-		Helps:      "an allowance of 1 - 0.9/1.1, which is 18.2 %: one clock is fast and the other slow. The clock monitor lets none of these servers vote, which is safe and no more",
-		Source:     "Antirez, \"Is Redlock safe?\", section \"Let's talk about system models\": one process counts 4.5 seconds for 5, and another one 5.5. The code of redlock-rb, by the same author, allows for 1 % and 2 ms",
-		Schedule:   rates(111_111, -90_909),
-		Scripts:    work(9_100*ms, 2*time.Second, 8_900*ms), // by c1's clock; the true time is 9 790
-		Verdicts: expect(broken, "redlock quarantine allowance-10").
+		Helps:    "an allowance of 1 - 0.9/1.1, which is 18.2 %: one clock is fast and the other slow. The clock monitor lets none of these servers vote, which is safe and no more",
+		Source:   "Antirez, \"Is Redlock safe?\", section \"Let's talk about system models\": one process counts 4.5 seconds for 5, and another one 5.5. The code of redlock-rb, by the same author, allows for 1 % and 2 ms",
+		Schedule: rates(111_111, -90_909),
+		Scripts:  work(9_100*ms, 2*time.Second, 8_900*ms), // by c1's clock; the true time is 9 790
+		Verdicts: expect(broken, "redlock allowance-10").
 			and(brokenOnOne, unguarded).
 			and(none.reaching("c1 write", "c2 acquired"), "allowance-19").
-			and(outOfService, watching, fenced),
+			and(outOfService, library),
 		Variants: []designs.Design{allowance("allowance-10", 10), allowance("allowance-19", 19)},
 		Reached:  []string{"c1 asked", "c2 asked"},
 	}}

@@ -14,10 +14,7 @@ func crash(keep fault.Keep) fault.Fault {
 	return fault.Fault{Kind: fault.Restart, At: at(100 * ms), For: 50 * ms, Keep: keep}
 }
 
-const (
-	crashSource = "Kleppmann, \"Breaking Redlock with bad timings\", after the first example; the Redis document, \"Performance, Crash Recovery and fsync\""
-	votesStand  = "a granted vote stands"
-)
+const crashSource = "Kleppmann, \"Breaking Redlock with bad timings\", after the first example; the Redis document, \"Performance, Crash Recovery and fsync\""
 
 func crashWithoutFsync() []Scenario {
 	return []Scenario{oneVoteLost(Scenario{
@@ -29,13 +26,11 @@ func crashWithoutFsync() []Scenario {
 			"200: c2 acquires the lock on C, D and E",
 			"5 000: c1 continues under its lease",
 		},
-		Assumption: votesStand,
-		Breaks:     "mutual exclusion",
-		Helps:      "a restarted server doesn't vote for MaxTTL (\"delayed restarts\"). The clients of this library enforce that, with appendfsync always (S7c), too: the setting doesn't tell whether the disk is the same one",
-		Source:     crashSource,
+		Helps:  "a restarted server doesn't vote for MaxTTL (\"delayed restarts\"). The clients of this library enforce that, with appendfsync always (S7c), too: the setting doesn't tell whether the disk is the same one",
+		Source: crashSource,
 		Verdicts: expect(overlap, "redlock", unguarded).
 			and(breaks(record.TwoHolders, record.StaleWrite).reaching("c2 acquired"), "setnx").
-			and(quarantined, "quarantine", watching, fenced),
+			and(quarantined, library),
 	}, crash(fault.KeepNothing)), oneVoteLost(Scenario{
 		ID:    "S7c",
 		Title: "A server with appendfsync always crashes",
@@ -44,12 +39,10 @@ func crashWithoutFsync() []Scenario {
 			"100: C crashes; 150: it is back with everything that it ever confirmed",
 			"200: c2 asks, and gets D and E",
 		},
-		Assumption: votesStand + ", and here it does",
-		Breaks:     "nothing",
-		Helps:      "appendfsync always, at the price of a disk write for each vote, as long as the disk is the same one. This library keeps the server in quarantine all the same",
-		Source:     crashSource,
-		Base:       simulation.Config{Persistence: fault.KeepAll},
-		Verdicts:   expect(refusedSecond, "setnx", unguarded, voting, fenced),
+		Helps:    "appendfsync always, at the price of a disk write for each vote, as long as the disk is the same one. This library keeps the server in quarantine all the same",
+		Source:   crashSource,
+		Base:     simulation.Config{Persistence: fault.KeepAll},
+		Verdicts: expect(refusedSecond, "setnx", unguarded, voting, fenced),
 	}, crash(fault.KeepAll)), olderCounters()}
 }
 
@@ -58,9 +51,8 @@ func crashWithoutFsync() []Scenario {
 func olderCounters() Scenario {
 	broken := breaks(record.LostUpdate, record.TokenOrder, record.TwoHolders).reaching("c1 write", "a server hid its run id")
 	return Scenario{
-		ID:       "S7f",
-		Title:    "All servers come back with the counters of a second ago",
-		Unplayed: notAgain,
+		ID:    "S7f",
+		Title: "All servers come back with the counters of a second ago",
 		Steps: []string{
 			"-500: c1 acquires the lock, all five counters are equal, and it releases it",
 			"100: c1 acquires the lock again, on all five; it reads, and is paused just before its write",
@@ -68,10 +60,8 @@ func olderCounters() Scenario {
 			"17 000: the quarantine is over, and c2 acquires the lock: under c1's own token, if the servers continue from what they have; it reads and writes",
 			"18 500: c1's write, under its token",
 		},
-		Assumption: "a server that two majorities share keeps its counter",
-		Breaks:     "tokens are no longer unique, and c2's update is lost although the resource has a guard. No quarantine helps: it waits until leases have expired, and counters never expire",
-		Helps:      "each mark has an epoch, and a counter that isn't above it by more than MaxTTL may be an older copy, so it is lifted to the clock: clocks need to agree to within half of MaxTTL, and the server must tell its run ID (otherwise the library tells its user, by Hooks.Unprotected)",
-		Source:     crashSource + "; the Redis documentation, \"Redis persistence\", on appendfsync everysec",
+		Helps:  "no quarantine, because counters never expire. But each mark has an epoch, and a counter that isn't above it by more than MaxTTL may be an older copy, so it is lifted to the clock: clocks need to agree to within half of MaxTTL, and the server must tell its run ID (otherwise the library tells its user, by Hooks.Unprotected)",
+		Source: crashSource + "; the Redis documentation, \"Redis persistence\", on appendfsync everysec",
 		// All five are asked at the same moment, so that their counters begin alike.
 		Base: simulation.Config{Persistence: fault.KeepSecond, LatencyMin: ms, LatencyMax: ms},
 		Schedule: simulation.Schedule{

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
@@ -12,31 +13,25 @@ func tokenAfterLock() []Scenario {
 	return []Scenario{{
 		// c1 doesn't check its lease again, and writes what follows from the version that it knew
 		// before.
-		ID:       "S20",
-		Title:    "The token is fetched after the lock",
-		Unplayed: notTokens,
+		ID:    "S20",
+		Title: "The token is fetched after the lock",
 		Steps: []string{
 			"0: c1 acquires the lock, and is paused before it has the token that it shows to the resource",
 			"10 100: c2 acquires the lock, fetches the token 1, reads and writes",
-			"12 000: c1 continues, fetches the token 2, or with GET c2's own token, and writes",
+			"12 000: c1 continues, fetches the token 2, and writes",
 		},
-		Assumption: "the client with the larger token acquired the lock later, and a token belongs to one lease",
-		Breaks:     "c2's update is lost, although the resource has a guard",
-		Helps:      "a token that is minted with the grant, in one step, and part of the lease",
-		Source:     "Kleppmann, \"Making the lock safe with fencing\": the number increases each time that the lock is granted; articles that add an INCR after the lock; redisson's RedissonFencedLock.getToken (read), and redisson/redisson #4684 and #5044, where users ask what to compare it with",
-		Schedule:   simulation.Schedule{{Kind: fault.Pause, Process: "c1", At: at(100 * ms), For: 11_900 * ms}},
-		Scripts:    clients(Script{until(0), acquire, check, sleep(time.Second), write}, turn(10_100*ms, 5*time.Second)),
-		Reached:    []string{"a process was paused", "c1 acquired", "c2 write"},
-		Verdicts: expect(breaks(record.LostUpdate, record.StaleWrite, record.TwoHolders), voting, unguarded, "token-after token-current").
+		Helps:    "a token that is minted with the grant, in one step, and part of the lease",
+		Source:   "Kleppmann, \"Making the lock safe with fencing\": the number increases each time that the lock is granted; articles that add an INCR after the lock; redisson's RedissonFencedLock.getToken (read), and redisson/redisson #4684 and #5044, where users ask what to compare it with",
+		Schedule: simulation.Schedule{{Kind: fault.Pause, Process: "c1", At: at(100 * ms), For: 11_900 * ms}},
+		Scripts:  clients(Script{until(0), acquire, check, sleep(time.Second), write}, turn(10_100*ms, 5*time.Second)),
+		Reached:  []string{"a process was paused", "c1 acquired", "c2 write"},
+		Verdicts: expect(breaks(record.LostUpdate, record.StaleWrite, record.TwoHolders), voting, unguarded, "token-after").
 			and(none.reaching("the guard refused a write").without("c1 write"), fenced),
 	}}
 }
 
 func naiveMaximum() []Scenario {
-	apart := func(process, servers string) simulation.Schedule {
-		return each(servers, fault.Fault{Kind: fault.Cut, Process: process, At: at(-850 * ms)})
-	}
-	return []Scenario{Scenario{
+	return []Scenario{{
 		ID:    "S22",
 		Title: "The token is the largest of the servers' counters",
 		Steps: []string{
@@ -45,15 +40,16 @@ func naiveMaximum() []Scenario {
 			"10 100: c2, which doesn't reach A, gets B (2) and C (1): its token is 2; it reads and writes",
 			"12 000: c1's write, under a larger token than c2's",
 		},
-		Assumption: "two majorities share a server, so the maximum rises",
-		Breaks:     "the late holder has the larger token, and c2's update is lost although the resource has a guard: B counted both, but the maximum came from A. Raising the counters at a holder's first write is too late: c1 has not written yet",
-		Helps:      "raising the counters of a quorum to the token before the lock counts as acquired",
-		Source:     "Kleppmann, \"Making the lock safe with fencing\", says of counters on several nodes that they would go out of sync; FuelLabs/fuel-core, docs/poa/failover.md, has such counters and raises them at the first write; package quorum has the proof of the fix",
-		Base:       simulation.Config{Servers: 3, Processes: 3},
-		Scripts:    clients(turn(0, 0), turn(10_100*ms, 5*time.Second), append(Script{attempt(turn(-800*ms, 0)...)}, turn(-500*ms, 0)...)),
+		Helps:  "raising the counters of a quorum to the token before the lock counts as acquired. At a holder's first write it is too late: c1 has not written yet",
+		Source: "Kleppmann, \"Making the lock safe with fencing\", says of counters on several nodes that they would go out of sync; FuelLabs/fuel-core, docs/poa/failover.md, has such counters and raises them at the first write; package quorum has the proof of the fix",
+		Base:   simulation.Config{Servers: 3, Processes: 3},
+		Schedule: slices.Concat(
+			cut("c3", -850*ms, 0, "BC"), cut("c1", -850*ms, 0, "C"), cut("c2", -850*ms, 0, "A"), simulation.Schedule{pausedWrite(12 * time.Second)},
+		),
+		Scripts: clients(turn(0, 0), turn(10_100*ms, 5*time.Second), append(Script{attempt(turn(-800*ms, 0)...)}, turn(-500*ms, 0)...)),
 		Verdicts: expect(breaks(record.LostUpdate, record.StaleWrite, record.TokenOrder, record.TwoHolders).reaching("c1 write"), "token-naive-max").
 			and(breaks(record.LostUpdate, record.StaleWrite, record.TwoHolders).reaching("c1 write"), voting).
 			and(none.reaching("the guard refused a write", "raise granted").without("c1 write"), fenced),
 		Reached: []string{"c1 acquired", "c2 write", "c3 refused"},
-	}.with(apart("c3", "BC")...).with(apart("c1", "C")...).with(apart("c2", "A")...).with(pausedWrite(12 * time.Second))}
+	}}
 }

@@ -29,9 +29,8 @@ type Scenario struct {
 	Title string
 	// Steps describe the events. Times are in milliseconds from the beginning.
 	Steps []string
-	// Assumption is the assumption of lock designs that does not hold here. Breaks is
-	// the consequence, and Helps the remedy.
-	Assumption, Breaks, Helps string
+	// Helps is the remedy.
+	Helps string
 	// Source is where the claim was made.
 	Source string
 
@@ -53,30 +52,12 @@ type Scenario struct {
 	// Variants are designs for this scenario alone: clients with one mistake, or the
 	// library with one setting changed.
 	Variants []designs.Design
-	// Unplayed says why package live doesn't play it on real servers. Empty: it does.
-	Unplayed string
 }
-
-// Reasons of several scenarios for Scenario.Unplayed.
-const (
-	notSuspended  = "a machine can't be suspended for one process among others"
-	notRates      = "clocks of different rates take hours to show"
-	notExtension  = "it is about how a client uses the replies, which are the same from real servers"
-	notTokens     = "it is about when a client asks for its token; the box is told the token with the lock"
-	notTiming     = "it needs messages to be late by some milliseconds, which a busy machine can't promise"
-	notAddress    = "the box moves addresses under any client, and TestSwitchedAddress of package simulation plays it with connections that stay"
-	notAgain      = "it is another form of a scenario that is played"
-	notAlone      = "it is about the client alone: a test of package simulation checks that the commands do the same on real servers"
-	notTwoMasters = "two masters behind one address need a proxy of their own for each client"
-)
 
 // Verdict is the expected result of a scenario with one design.
 type Verdict struct {
 	// Kinds are the violations that the checks find in every run, sorted. Empty: none.
 	Kinds []record.ViolationKind
-	// AtLeast, if not 0, is the share of runs that must show Kinds. The others show
-	// none.
-	AtLeast float64
 	// Reached are events that must happen in every run: a counter of Log.Counts, or a
 	// process and an entry of its history ("c2 write"). Never are events that must not.
 	Reached, Never []string
@@ -125,16 +106,27 @@ func (s Scenario) Designs() []designs.Design {
 	})
 }
 
+// withSetting returns one of designs.All with one setting changed.
+func withSetting(name, title, base string, change func(*simulation.Config)) designs.Design {
+	d, err := designs.ByName(base)
+	if err != nil {
+		panic(err)
+	}
+	return designs.Design{
+		Name: name, Title: title, Servers: d.Servers, Source: base + " with one change",
+		Apply: func(cfg *simulation.Config) {
+			d.Apply(cfg)
+			change(cfg)
+		},
+	}
+}
+
 // Setting returns the configuration and the schedule of a run with a design.
 func (s Scenario) Setting(d designs.Design) (simulation.Config, simulation.Schedule) {
-	cfg, schedule := s.Base, s.Schedule
-	if d.Apply != nil {
-		d.Apply(&cfg)
-	}
 	if d.Servers == 1 && s.Alone != nil {
-		schedule = s.Alone
+		return d.Configure(s.Base), s.Alone
 	}
-	return cfg, schedule
+	return d.Configure(s.Base), s.Schedule
 }
 
 // Play performs one run. Besides the violations of simulation.Run it has those of Free, as
@@ -197,31 +189,37 @@ func (s Scenario) Check(r simulation.Result, d designs.Design) error {
 		_, err := s.Design(d.Name)
 		return err
 	}
-	fail := func(format string, args ...any) error {
-		return fmt.Errorf("%w: %s with %s: %s", ErrUnexpected, s.ID, d.Name, fmt.Sprintf(format, args...))
-	}
 	got := r.Kinds()
-	if !slices.Equal(got, want.Kinds) && (want.AtLeast == 0 || len(got) > 0) {
-		return fail("found %v, want %v: %v", Verdict{Kinds: got}, want, r.Log.Violations())
+	if !slices.Equal(got, want.Kinds) {
+		return fmt.Errorf("%w: %s with %s: found %v, want %v: %v", ErrUnexpected, s.ID, d.Name, Verdict{Kinds: got}, want, r.Log.Violations())
 	}
-	for _, event := range slices.Concat(s.Reached, want.Reached) {
-		if happened(r, event) == 0 {
-			return fail("%q never happened, so that the verdict %q proves nothing", event, want)
+	want.Reached = slices.Concat(s.Reached, want.Reached)
+	if err := want.Happened(r.Log); err != nil {
+		return fmt.Errorf("%w: %s with %s: %w", ErrUnexpected, s.ID, d.Name, err)
+	}
+	return nil
+}
+
+// Happened says which event happened that mustn't, or which one didn't that must.
+func (v Verdict) Happened(log record.Log) error {
+	for _, event := range v.Never {
+		if n := happened(log, event); n > 0 {
+			return fmt.Errorf("%q happened %d times, and mustn't", event, n)
 		}
 	}
-	for _, event := range want.Never {
-		if n := happened(r, event); n > 0 {
-			return fail("%q happened %d times, and mustn't", event, n)
+	for _, event := range v.Reached {
+		if happened(log, event) == 0 {
+			return fmt.Errorf("%q never happened, so that the verdict %q proves nothing", event, v)
 		}
 	}
 	return nil
 }
 
 // happened counts an event of Verdict.Reached.
-func happened(r simulation.Result, event string) int {
-	n := r.Log.Counts()[event]
+func happened(log record.Log, event string) int {
+	n := log.Counts()[event]
 	if process, kind, ok := strings.Cut(event, " "); ok {
-		for _, e := range r.Log.History() {
+		for _, e := range log.History() {
 			if e.Process == process && e.Kind.String() == kind {
 				n++
 			}

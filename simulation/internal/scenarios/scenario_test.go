@@ -1,7 +1,6 @@
 package scenarios_test
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +19,6 @@ func TestVerdicts(t *testing.T) {
 	for _, s := range scenarios.All() {
 		t.Run(s.ID, func(t *testing.T) {
 			for _, d := range s.Designs() {
-				violated := 0
 				for seed := range seeds {
 					r, err := s.Play(seed, d)
 					require.NoError(t, err)
@@ -31,14 +29,10 @@ func TestVerdicts(t *testing.T) {
 						t.Logf("%s", r.Log)
 						break
 					}
-					if len(r.Log.Violations()) > 0 {
-						violated++
-					}
 					for what := range r.Log.Counts() {
 						counted[what] = true
 					}
 				}
-				assert.GreaterOrEqual(t, float64(violated)/float64(seeds), s.Verdicts[d.Name].AtLeast, d.Name)
 			}
 		})
 	}
@@ -51,28 +45,6 @@ func TestVerdicts(t *testing.T) {
 	}, unreached, "no scenario reaches it")
 	for what := range counted {
 		assert.Contains(t, record.Counters(), what)
-	}
-}
-
-// k clients that ask N servers at the same moment can split the votes in k^N ways, and in these
-// shares of them nobody has a majority: S12 says .710, and docs/evidence.md the last three.
-func TestSplitVotes(t *testing.T) {
-	for _, test := range []struct {
-		clients, servers int
-		lost             float64
-	}{{2, 3, 0}, {3, 3, .222}, {3, 5, .370}, {5, 5, .710}, {10, 5, .914}} {
-		ways, lost := int(math.Pow(float64(test.clients), float64(test.servers))), 0
-		for way := range ways {
-			votes := make([]int, test.clients)
-			for range test.servers {
-				votes[way%test.clients]++
-				way /= test.clients
-			}
-			if slices.Max(votes) <= test.servers/2 {
-				lost++
-			}
-		}
-		assert.InDelta(t, test.lost, float64(lost)/float64(ways), .0005, "%+v", test)
 	}
 }
 

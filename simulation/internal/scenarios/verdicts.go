@@ -13,15 +13,14 @@ const (
 	unguarded = "setnx-expire setpx-del setpx-cad replica-async wait-some semisync tair-cas"
 	// late count the validity from the reply to SET NX PX: nobody counts how long that
 	// took.
-	late = "setpx-del setpx-cad tair-cas replica-async wait-late semisync"
+	late = "setpx-del setpx-cad tair-cas replica-async semisync"
 	// voting use five servers, and a resource without a guard.
-	voting = "redlock quarantine topup default"
-	// watching monitor the servers' clocks and restarts.
-	watching = "topup default"
-	// fenced are the library with all its features, and a resource that checks the token.
+	voting = "redlock topup default"
+	// fenced are this library and a resource that checks the token.
 	fenced = "token-write token-admit idempotent"
-	// complete are the library with all its features.
+	// complete are this library, and library adds KeepAlive.
 	complete = "default " + fenced
+	library  = "topup " + complete
 )
 
 // verdicts builds Scenario.Verdicts. Designs are names separated by spaces.

@@ -18,7 +18,7 @@ func splitVotes() []Scenario {
 		others := "ABCDE"[:client] + "ABCDE"[client+1:]
 		far = append(far, each(others, fault.Fault{Kind: fault.Delay, Process: name, Way: fault.Requests, For: 3 * time.Second, By: 20 * ms})...)
 	}
-	base := simulation.Config{Processes: 5}
+	base := simulation.Config{Processes: 5, LatencyMin: ms, LatencyMax: ms} // alike for all, so that they stay in step
 	base.Quorum.MaxTries = 100
 	return []Scenario{{
 		ID:    "S12",

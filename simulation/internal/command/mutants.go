@@ -37,7 +37,7 @@ func runMutants(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	err = mutants.Run(ctx, from, chosen, runtime.GOMAXPROCS(0)+1, func(r mutants.Result) {
 		p.clear()
 		fmt.Fprintln(stdout, r)
-		if ended++; !r.Caught() {
+		if ended++; !r.Caught {
 			missed = append(missed, r)
 		}
 		p.show(fmt.Sprintf("%d of %d", ended, len(chosen)))

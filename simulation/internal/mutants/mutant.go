@@ -1,8 +1,25 @@
+// Package mutants breaks the library's safety lines one at a time and records which test
+// notices. A check that has never failed proves nothing, so each of these mistakes must be
+// caught, by the test that is meant to catch it.
+//
+// A line has a mutant if its loss would hurt a user's data or keep a free lock from callers,
+// and no other mutant shows that already. Texts, validation, hooks and metrics have none.
+//
+// A Marker above each such line is a comment that states the guarantee. A mutant names
+// a marker and describes the change to the line below it, see mutants.txt. It changes the body of a function or
+// a script, in a copy that the go tool's -overlay puts in the place of the source.
+//
+// Compiling and linking take longer than nearly every test. So all mutants are in one copy, switched off (see
+// switches.go). Each package's test program is built once from that copy, and runs once for each mutant, which an
+// environment variable switches on.
+//
+// A mutant that its test doesn't catch has survived: the test is too weak. The same tests
+// also run with all mutants switched off, because a test that always fails would catch
+// everything.
 package mutants
 
 import (
 	_ "embed" // for the list
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +34,7 @@ type mutant struct {
 	// Edits change the source. There are several if one mistake takes several lines.
 	Edits []edit
 	// Detector has to catch it.
-	Detector Detector
+	Detector detector
 }
 
 // edit replaces text in the line below a marker.
@@ -29,51 +46,35 @@ type edit struct {
 	Old, New string
 }
 
-// Detector is a package's test that can catch a mutant.
-type Detector struct {
+// detector is a package's test that can catch a mutant.
+type detector struct {
 	// Package is a package's path in the module ("./quorum"). Test is the pattern of
 	// the tests to run, as in go test -run.
 	Package, Test string
 }
 
-// errUnknown: no mutant has the given name.
-var errUnknown = errors.New("mutants: unknown")
-
 // Select returns the named mutants in the list's order, or all of them without names. The
-// error Is errUnknown and lists the known names.
-func Select(names ...string) ([]mutant, error) {
-	if len(names) == 0 {
-		return All(), nil
-	}
-	var chosen []mutant
+// error lists the known names.
+func Select(names ...string) (chosen []mutant, err error) {
 	var known []string
 	for _, m := range All() {
 		known = append(known, m.Name)
-		if slices.Contains(names, m.Name) {
+		if len(names) == 0 || slices.Contains(names, m.Name) {
 			chosen = append(chosen, m)
 		}
 	}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("%w: no mutant %q; there are %s", errUnknown, name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("there is no mutant %q; there are %s", name, strings.Join(known, ", "))
 		}
 	}
 	return chosen, nil
 }
 
 //go:embed mutants.txt
-var patches string
+var list string
 
-// All returns every mutant, in the order in which to read their guarantees.
-var All = sync.OnceValue(func() []mutant {
-	all, err := parse(patches)
-	if err != nil {
-		panic("mutants.txt: " + err.Error()) // a test parses it
-	}
-	return all
-})
-
-// parse reads a list of mutants:
+// All returns every mutant, in the order in which to read their guarantees. The list is:
 //
 //	# Title of a group: its guarantee
 //
@@ -81,10 +82,10 @@ var All = sync.OnceValue(func() []mutant {
 //	@ marker
 //	-text in the line below the marker
 //	+text in its place
-func parse(text string) (all []mutant, err error) {
+var All = sync.OnceValue(func() (all []mutant) {
 	inMutant, last := &mutant{}, &edit{}
-	for i, line := range strings.Split(text, "\n") {
-		name, rest, _ := strings.Cut(line, ": ")
+	for line := range strings.Lines(list) {
+		line = strings.TrimSuffix(line, "\n")
 		switch {
 		case line == "" || strings.HasPrefix(line, "//") || strings.HasPrefix(line, "# "):
 		case strings.HasPrefix(line, "@ "):
@@ -95,16 +96,14 @@ func parse(text string) (all []mutant, err error) {
 		case line[0] == '+':
 			last.New = addLine(last.New, line[1:])
 		default:
-			pkg, test, ok := strings.Cut(rest, " ")
-			if !ok || !strings.HasPrefix(pkg, "./") {
-				return nil, fmt.Errorf("line %d: %q is no detector, want a package and a pattern of its tests", i+1, rest)
-			}
-			all = append(all, mutant{Name: name, Detector: Detector{Package: pkg, Test: test}})
+			name, rest, _ := strings.Cut(line, ": ")
+			pkg, test, _ := strings.Cut(rest, " ")
+			all = append(all, mutant{Name: name, Detector: detector{pkg, test}})
 			inMutant = &all[len(all)-1]
 		}
 	}
-	return all, nil
-}
+	return all
+})
 
 func addLine(text, line string) string {
 	if text == "" {

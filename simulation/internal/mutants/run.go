@@ -1,7 +1,6 @@
 package mutants
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -22,31 +20,25 @@ import (
 // Result is what happened to a mutant.
 type Result struct {
 	mutant
-	// By is the test that caught it, "" if it has survived.
-	By   string
-	Took time.Duration
+	// Caught: its test has failed. Otherwise the mutant has survived.
+	Caught bool
+	Took   time.Duration
 	// breaks is the guarantee of the first marker whose line the mutant changes.
 	breaks string
 }
 
-// Caught reports whether a test caught the mutant.
-func (r Result) Caught() bool { return r.By != "" }
-
 // String returns the mutant's row of the table: its name, the time, and the test that caught it. If
-// none did, another line says what it breaks.
+// it didn't, another line says what the mutant breaks.
 func (r Result) String() string {
-	by := r.By
-	if !r.Caught() {
-		by = fmt.Sprintf("NOT by %s\n  breaks: %s", r.Detector.Test, r.breaks)
+	row := fmt.Sprintf("%-30s %5.1fs  ", r.Name, r.Took.Seconds())
+	if r.Caught {
+		return row + r.Detector.Test
 	}
-	return fmt.Sprintf("%-30s %5.1fs  %s", r.Name, r.Took.Seconds(), by)
+	return fmt.Sprintf("%sNOT by %s\n  breaks: %s", row, r.Detector.Test, r.breaks)
 }
 
-// ErrUnmodified: a detector fails without any mutant, so no other result counts.
-var ErrUnmodified = errors.New("mutants: the unmodified source is caught")
-
 // Run runs mutants of a source, several at once, and tells the result of each. Calls of tell don't
-// overlap. The error is that of ctx, of the build, of a detector that can't run, errStale or ErrUnmodified. Run leaves no
+// overlap. The error is that of ctx, of the build, or of a test that fails without a mutant, too. Run leaves no
 // process and no file behind.
 func Run(ctx context.Context, source Source, list []mutant, parallel int, tell func(Result)) (err error) {
 	folder, err := os.MkdirTemp("", "redlock-mutants-")
@@ -59,16 +51,16 @@ func Run(ctx context.Context, source Source, list []mutant, parallel int, tell f
 	}
 	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(parallel)
-	var detectors []Detector // each once, with all mutants switched off
+	var detectors []detector // each once, with all mutants switched off
 	for _, m := range list {
 		if slices.Contains(detectors, m.Detector) {
 			continue
 		}
 		detectors = append(detectors, m.Detector)
 		all.Go(func() error {
-			by, err := source.detect(ctx, folder, m.Detector, "")
-			if err == nil && by != "" {
-				err = fmt.Errorf("%w by %s", ErrUnmodified, by)
+			output, failed, err := source.detect(ctx, folder, m.Detector, "")
+			if failed {
+				err = fmt.Errorf("mutants: %s fails without a mutant, so no result counts: %s", m.Detector.Test, output)
 			}
 			return err
 		})
@@ -77,14 +69,14 @@ func Run(ctx context.Context, source Source, list []mutant, parallel int, tell f
 	for _, m := range list {
 		all.Go(func() error {
 			began := time.Now()
-			by, err := source.detect(ctx, folder, m.Detector, m.Name)
+			_, failed, err := source.detect(ctx, folder, m.Detector, m.Name)
 			if err != nil {
 				return err
 			}
 			telling.Lock()
 			defer telling.Unlock()
 			first, _ := source.marker(m.Edits[0].Marker)
-			tell(Result{m, by, time.Since(began), first.Guarantee})
+			tell(Result{m, failed, time.Since(began), first.Guarantee})
 			return nil
 		})
 	}
@@ -128,33 +120,19 @@ func (s Source) build(ctx context.Context, list []mutant, folder string) error {
 	return err
 }
 
-// detect runs a detector with a mutant switched on, or with none, and returns the test that
-// failed, or "".
-func (s Source) detect(ctx context.Context, folder string, d Detector, mutant string) (by string, err error) {
+// detect runs a detector with a mutant switched on, or with none, and says whether it has failed.
+func (s Source) detect(ctx context.Context, folder string, d detector, mutant string) (output string, failed bool, err error) {
 	// Detectors take seconds, and many times as long on a busy machine.
-	output, err := s.run(ctx, d.Package, []string{switchVariable + "=" + mutant}, filepath.Join(folder, path.Base(d.Package)+".test"),
-		"-test.v", "-test.failfast", "-test.run", d.Test, "-test.timeout", "10m")
+	output, err = s.run(ctx, d.Package, []string{switchVariable + "=" + mutant}, filepath.Join(folder, path.Base(d.Package)+".test"),
+		"-test.failfast", "-test.run", d.Test, "-test.timeout", "10m")
 	exit, exited := errors.AsType[*exec.ExitError](err)
 	switch {
 	case exited && exit.Exited():
-		return cmp.Or(failure(output), d.Test), nil
-	case err == nil && !strings.Contains(output, "=== RUN "):
-		return "", fmt.Errorf("%s has no test that matches %s", d.Package, d.Test)
+		return output, true, nil
+	case err == nil && strings.Contains(output, "no tests to run"):
+		return "", false, fmt.Errorf("mutants: %s has no test that matches %s", d.Package, d.Test)
 	}
-	return "", err
-}
-
-var failed = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+) \(`)
-
-// failure returns the first failed test in the output of -test.v, the innermost one. "": the program ended before it
-// named one.
-func failure(output string) (test string) {
-	for _, m := range failed.FindAllStringSubmatch(output, -1) {
-		if test == "" || strings.HasPrefix(m[1], test+"/") {
-			test = m[1]
-		}
-	}
-	return test
+	return output, false, err
 }
 
 // run runs a program in a folder of the source and returns its output. When ctx ends, it interrupts the program, and

@@ -27,8 +27,8 @@ type switches struct {
 	cases   map[string]string    // by folder: the cases of its switch of scripts
 }
 
-// switched returns the changed files of a copy of the source in which mutants can be switched on. The error Is
-// errStale.
+// switched returns the changed files of a copy of the source in which mutants can be switched on. The error says
+// which mutant no longer fits the source.
 func (s Source) switched(list []mutant) (map[string]string, error) {
 	c := switches{s, map[string]*ast.File{}, map[string][]change{}, map[string]string{}}
 	for _, m := range list {
@@ -103,7 +103,7 @@ func (c *switches) add(mutant, file string, changes []change) error {
 		c.insert(file, begin, fmt.Sprintf(" if mutantOn == %q { %s }\n", mutant, call))
 	}
 	if len(changes) > 0 {
-		return fmt.Errorf("%w: it changes more of %s than the bodies of functions, so it can't be switched on", errStale, file)
+		return fmt.Errorf("stale: it changes more of %s than the bodies of functions, so it can't be switched on", file)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (c *switches) addScript(mutant, folder, text, other string) error {
 	in, ok := scripts[folder]
 	at := strings.Index(c.source.texts[in.file], in.before)
 	if !ok || at < 0 {
-		return fmt.Errorf("%w: it isn't known where Go has the scripts of %s; add them to scripts in switches.go", errStale, folder)
+		return fmt.Errorf("stale: it isn't known where Go has the scripts of %s; add them to scripts in switches.go", folder)
 	}
 	if err := c.parse(in.file); err != nil {
 		return err

@@ -4,9 +4,11 @@ package command
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"slices"
 
@@ -53,6 +55,15 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	}
 	if err == nil && played.Disagreements > 0 {
 		err = fmt.Errorf("%d plays did not end as the simulation predicts", played.Disagreements)
+	}
+	return err
+}
+
+// runDriver ends with its input.
+func runDriver(_ context.Context, args []string, stdout, stderr io.Writer) error {
+	err := live.Drive(args, os.Stdin, stdout, stderr)
+	if errors.Is(err, live.ErrArguments) {
+		return usageError{err}
 	}
 	return err
 }

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/redquorum/redlock/simulation/internal/play/browser"
@@ -21,25 +20,12 @@ var buildPage = browser.Build
 // runPlay serves the page on which the simulation runs in a browser, or writes its files.
 func runPlay(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var out string
-	var port int
 	flags := flag.NewFlagSet("play", flag.ContinueOnError)
 	flags.StringVar(&out, "out", "", "write the page's files into this `folder` instead of serving them: they work in every folder of every web server")
-	flags.IntVar(&port, "port", 0, "the `port` on 127.0.0.1 (default: a free one)")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
-	if err := within("-port", port, 0, 65535); err != nil {
-		return err
-	}
-	var listener net.Listener
-	var err error
-	if out == "" { // before the engine is built, which takes longer
-		if listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err != nil {
-			return fmt.Errorf("-port: %w", err)
-		}
-		defer listener.Close()
-	}
-	folder := out
+	folder, err := out, error(nil)
 	if out == "" {
 		if folder, err = os.MkdirTemp("", "redlocksim-play-*"); err != nil {
 			return err
@@ -56,6 +42,11 @@ func runPlay(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		fmt.Fprintf(stdout, "the page: %s; put it on a web server, browsers don't load it from a file\n", out)
 		return nil
 	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
 	address := "http://" + listener.Addr().String() + "/"
 	fmt.Fprintf(stdout, "%s\nCtrl-C ends it\n", address)
 	return serve(ctx, listener, browser.Handler(folder))

@@ -37,10 +37,10 @@ func Example() {
 			log.Fatal(err)
 		}
 		found := false
-		for _, f := range report.Kinds() {
+		for _, f := range report.Findings {
 			if f.Kind == record.LostUpdate {
 				found = true
-				small, _, err := space.Shrink(context.Background(), f)
+				small, _, err := space.Shrink(f)
 				if err != nil {
 					log.Fatal(err)
 				}

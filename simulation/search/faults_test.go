@@ -190,7 +190,9 @@ func (w drawnWorld) explain(t *testing.T, v record.Violation) {
 	ctx, cancel := context.WithTimeout(t.Context(), long.Number(time.Minute, 5*time.Second))
 	defer cancel()
 	last := v
-	smaller, runs := ShrinkSchedule(ctx, w.Schedule, func(smaller simulation.Schedule) bool {
+	runs := 0
+	smaller := shrink(w.Schedule, func(smaller simulation.Schedule) bool {
+		runs++
 		r, err := w.play(ctx, smaller)
 		if err != nil {
 			return false

@@ -2,14 +2,10 @@ package search
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,49 +19,11 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
-	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// asWorker makes the test binary a worker process, which plays a space of farmed.
-const asWorker = "-worker-process"
-
-func TestMain(m *testing.M) {
-	if len(os.Args) == 5 && os.Args[1] == asWorker {
-		to, err := strconv.ParseUint(os.Args[3], 10, 64)
-		if err == nil {
-			err = Serve(farmed[os.Args[2]], Options{To: to}, os.Args[4], os.Stdout)
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	goleak.VerifyTestMain(m)
-}
-
-// farmed are the spaces that worker processes play.
-var farmed = map[string]Space{
-	"forgetful": drawn(Mixed(), forgetful),
-	"deadly": drawn(Workload{Work: func(c *simulation.Client) {
-		if c.Seed() == 70 {
-			fmt.Fprintln(os.Stderr, "out of order")
-			os.Exit(7)
-		}
-	}}, library),
-}
-
-// searchFarmed searches a space of farmed with worker processes.
-func searchFarmed(ctx context.Context, name string, to uint64, workers int, progress func(runs, violating uint64)) (Report, error) {
-	run := func(ctx context.Context, share string, out, errs io.Writer) error {
-		cmd := exec.CommandContext(ctx, os.Args[0], asWorker, name, strconv.FormatUint(to, 10), share)
-		cmd.Stdout, cmd.Stderr = out, errs
-		return cmd.Run()
-	}
-	return Search(ctx, farmed[name], Options{To: to, Workers: farm.Workers{Number: workers, Run: run}, Progress: progress})
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // What the tests play: the library as it is, and the library without its safeguards.
 func library(*simulation.Config)   {}
@@ -106,7 +64,6 @@ func drawn(w Workload, apply func(*simulation.Config), faults ...fault.Kind) Spa
 	return Space{Workload: w, Design: designs.Design{Apply: apply}, Faults: faults}
 }
 
-// find searches a space without worker processes.
 func find(t *testing.T, space Space, from, to uint64) Report {
 	t.Helper()
 	report, err := Search(t.Context(), space, Options{From: from, To: to})
@@ -120,8 +77,7 @@ func first(t *testing.T, space Space, kind record.ViolationKind, from uint64) Fi
 	t.Helper()
 	const step = 8
 	for end := from + 400; from < end; from += step {
-		report := find(t, space, from, from+step)
-		for _, f := range report.Kinds() {
+		for _, f := range find(t, space, from, from+step).Findings {
 			if f.Kind == kind {
 				return f
 			}
@@ -131,70 +87,32 @@ func first(t *testing.T, space Space, kind record.ViolationKind, from uint64) Fi
 	return Finding{}
 }
 
-// The findings don't depend on the number of workers, or on whether there are any.
-func TestSameOutcomeWithAnyNumberOfWorkers(t *testing.T) {
-	const runs = chunk + 8
-	want := find(t, farmed["forgetful"], 0, runs)
-	require.True(t, want.Ended)
-	require.EqualValues(t, runs, want.Runs)
-	require.NotEmpty(t, want.Findings)
-	for _, workers := range []int{1, 3} {
-		var told []uint64
-		report, err := searchFarmed(t.Context(), "forgetful", runs, workers, func(runs, _ uint64) { told = append(told, runs) })
-		require.NoError(t, err)
-		require.Equal(t, want, report, "%d workers", workers)
-		assert.Equal(t, []uint64{chunk, runs}, told)
-	}
-}
-
-// A search whose worker dies says where, with the worker's output.
-func TestWorkerThatDies(t *testing.T) {
-	report, err := searchFarmed(t.Context(), "deadly", 100, 2, nil)
-	require.EqualError(t, err, "seeds from 64: a worker process ended: exit status 7\nout of order")
-	assert.False(t, report.Ended)
-	assert.EqualValues(t, 64, report.Runs)
-}
-
-// An interrupted search has the findings so far, without a gap.
-func TestInterruption(t *testing.T) {
-	for _, workers := range []int{0, 2} {
-		ctx, cancel := context.WithCancel(t.Context())
-		report, err := searchFarmed(ctx, "forgetful", 1<<40, workers, func(uint64, uint64) { cancel() })
-		cancel()
-		require.NoError(t, err)
-		assert.False(t, report.Ended)
-		report.Ended = true
-		assert.Equal(t, find(t, farmed["forgetful"], 0, chunk), report, "%d workers", workers)
-	}
-	// It ends a run, too, such as one that would go on forever.
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	_, err := simulation.RunContext(ctx, 1, simulation.Config{Horizon: 1 << 62, MaxEvents: 1 << 40}, nil, func(c *simulation.Client) {
-		for c.Sleep(time.Second); ; c.Sleep(time.Second) {
-			cancel()
+// The findings don't depend on the number of processors. An interrupted search has those so far, without a gap.
+func TestSearch(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	space := drawn(Mixed(), forgetful)
+	for _, runs := range []uint64{20, 1 << 40} {
+		var reports []Report
+		for procs := range 3 {
+			runtime.GOMAXPROCS(1 + procs)
+			ctx, interrupt := context.WithCancel(t.Context())
+			report, err := Search(ctx, space, Options{To: runs, Progress: func(done, _ uint64) {
+				if done == 20 {
+					interrupt()
+				}
+			}})
+			require.NoError(t, err)
+			assert.Equal(t, runs == 20, report.Ended)
+			assert.EqualValues(t, 20, report.Runs)
+			assert.NotEmpty(t, report.Findings)
+			assert.Positive(t, report.Struck[fault.Pause])
+			reports = append(reports, report)
 		}
-	})
-	require.ErrorIs(t, err, context.Canceled)
-	assert.ErrorContains(t, err, "interrupted after 1s of virtual time")
-}
-
-func TestBadSpaces(t *testing.T) {
-	for says, change := range map[string]func(*Space, *Options){
-		`no fault "rain"`:     func(s *Space, _ *Options) { s.Faults = []fault.Kind{"rain"} },
-		"at most 2000 faults": func(s *Space, _ *Options) { s.Most = 2000 },
-		"cover none of the faults [evict split-brain]": func(s *Space, _ *Options) {
-			s.Within, s.Faults = true, []fault.Kind{fault.Evict, fault.SplitBrain}
-		},
-		"from 2 to 1": func(_ *Space, o *Options) { o.From = 2 },
-	} {
-		space, options := drawn(Mixed(), library), Options{To: 1}
-		change(&space, &options)
-		_, err := Search(t.Context(), space, options)
-		for _, err := range []error{err, Serve(space, options, "0/1", io.Discard)} {
-			require.ErrorIs(t, err, ErrSpace, "%s", says)
-			assert.ErrorContains(t, err, says)
-		}
+		assert.Equal(t, reports[0], reports[1])
+		assert.Equal(t, reports[0], reports[2])
 	}
+	_, err := Search(t.Context(), space, Options{From: 2, To: 1})
+	assert.ErrorContains(t, err, "from 2 to 1")
 }
 
 // Assumptions have the numbers and the words of package quorum.
@@ -214,7 +132,7 @@ func TestNamesAreThoseOfPackageQuorum(t *testing.T) {
 }
 
 // A finding is due to the assumption that its faults break, and to none if the assumptions cover all
-// of them.
+// of them. The schedule that is left has no fault without need.
 func TestAssumptionOfAFinding(t *testing.T) {
 	for _, test := range []struct {
 		design func(*simulation.Config)
@@ -233,11 +151,25 @@ func TestAssumptionOfAFinding(t *testing.T) {
 		{forgetful, fault.Cut, record.TwoHolders, 0, 0},
 	} {
 		space := drawn(Mixed(), test.design, test.fault)
-		small, _, err := space.Shrink(t.Context(), first(t, space, test.kind, test.from))
+		small, _, err := space.Shrink(first(t, space, test.kind, test.from))
 		require.NoError(t, err)
 		assert.Equal(t, test.want, small.Assumption, "%s: %v", test.fault, small.Setup.Schedule)
 		assert.Equal(t, test.kind, small.Kind)
+		shows := func(schedule simulation.Schedule) bool {
+			r, err := space.Play(Setup{small.Setup.Seed, schedule})
+			require.NoError(t, err)
+			return slices.ContainsFunc(r.Log.Violations(), func(v record.Violation) bool { return v.Kind == test.kind && v.Text == small.Text })
+		}
+		assert.True(t, shows(small.Setup.Schedule), "the text is that of the smaller run")
+		if len(small.Setup.Schedule) > 0 {
+			assert.False(t, shows(nil), test.fault)
+		}
 	}
+	space := drawn(Mixed(), forgetful)
+	f := first(t, space, record.TwoHolders, 0)
+	f.Kind = record.NeverFree
+	_, _, err := space.Shrink(f)
+	require.ErrorContains(t, err, `doesn't show "never free"`)
 }
 
 // Whatever happens to clients, messages and servers, no workload finds a broken promise. What the
@@ -286,24 +218,28 @@ func TestWorkloads(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			report := find(t, test.space, 0, long.Number[uint64](64, 32))
-			for _, f := range report.Findings {
-				// Servers may restart before their votes arrive, which breaks assumption 3.
-				assert.True(t, f.Assumption == 3 && !test.space.Within, "%v", f)
+			counts := map[string]int{}
+			for seed := range long.Number[uint64](64, 32) {
+				setup := test.space.Setup(seed)
+				runtime.GOMAXPROCS(1 + int(seed)%2)
+				r, err := test.space.Play(setup)
+				require.NoError(t, err)
+				for _, f := range test.space.findings(setup, r) {
+					// Servers may restart before their votes arrive, which breaks assumption 3.
+					assert.True(t, f.Assumption == 3 || test.space.Within && f.Assumption != 0, "%v", f)
+				}
+				for what, n := range r.Log.Counts() {
+					counts[what] += n
+				}
+				if seed < 8 {
+					runtime.GOMAXPROCS(2 - int(seed)%2)
+					again, err := test.space.Play(setup)
+					require.NoError(t, err)
+					assert.Equal(t, r.Log.Digest(), again.Log.Digest(), "seed %d has one outcome, though goroutines wake each other, handles pass, and connections lead to several servers", seed)
+				}
 			}
 			for _, what := range test.reached {
-				assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
-			}
-			assert.Contains(t, report.Unreached(), "a server split in two", "it isn't drawn")
-			for seed := range uint64(8) {
-				setup, digests := test.space.Setup(seed), map[string]bool{}
-				for procs := range 2 {
-					runtime.GOMAXPROCS(1 + procs)
-					r, err := test.space.Play(setup)
-					require.NoError(t, err)
-					digests[r.Log.Digest()] = true
-				}
-				assert.Len(t, digests, 1, "seed %d has one outcome, though goroutines wake each other, handles pass, and connections lead to several servers", seed)
+				assert.Positive(t, counts[what], "%q never happened, so nothing is shown", what)
 			}
 			for _, space := range test.breaks {
 				first(t, space, record.TwoHolders, test.from)
@@ -312,56 +248,24 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
-// ShrinkSchedule asks only its caller. It leaves out what isn't needed, and makes the rest shorter.
-func TestShrinkSchedule(t *testing.T) {
-	many := simulation.Schedule{
-		{Kind: fault.Crash, Process: "c1", At: time.Second}, {Kind: fault.Hang, Server: "A", At: 1234567 * time.Microsecond, For: 9 * time.Second},
-		{Kind: fault.Flush, Server: "B", At: 2 * time.Second}, {Kind: fault.Pause, Process: "c2", At: 3 * time.Second, For: time.Second},
-	}
-	calls := 0
-	hangs := func(s simulation.Schedule) bool {
-		calls++
-		return slices.ContainsFunc(s, func(f fault.Fault) bool {
-			return f.Kind == fault.Hang && f.For >= 4*time.Second && f.At > time.Second
-		})
-	}
-	small, runs := ShrinkSchedule(t.Context(), many, hangs)
-	assert.Equal(t, calls, runs)
-	require.Len(t, small, 1)
-	assert.Equal(t, fault.Hang, small[0].Kind)
-	assert.True(t, hangs(small))
-	assert.Equal(t, 5*time.Second, small[0].For, "shorter, and round")
-	assert.Len(t, many, 4, "the caller's schedule is unchanged")
-	assert.Equal(t, 9*time.Second, many[1].For)
-
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	same, runs := ShrinkSchedule(ended, many, hangs)
-	assert.Equal(t, many, same)
-	assert.Zero(t, runs)
-}
-
-// Many faults at once break a lock without a guard before the resource. Shrinking leaves one or
-// two that still break it, and none without need.
+// Shrinking asks only its caller. It leaves out what isn't needed, and makes the rest shorter and rounder.
 func TestShrink(t *testing.T) {
-	space := drawn(Mixed(), library, fault.Duplicate, fault.Pause, fault.Crash, fault.Hang, fault.Cut)
-	space.Most = 12
-	f := first(t, space, record.LostUpdate, 0)
-	small, runs, err := space.Shrink(t.Context(), f)
-	require.NoError(t, err)
-	schedule := small.Setup.Schedule
-	assert.Contains(t, []int{1, 2}, len(schedule), "%d runs: from %d faults to %+v", runs, len(f.Setup.Schedule), schedule)
-	assert.Less(t, runs, 1000)
-	shows := func(schedule simulation.Schedule) bool {
-		r, err := space.Play(Setup{f.Setup.Seed, schedule})
-		require.NoError(t, err)
-		return slices.Contains(r.Kinds(), f.Kind)
+	many := simulation.Schedule{
+		{Kind: fault.Crash, Process: "c1", At: time.Second},
+		{Kind: fault.Hang, Server: "A", At: 1234567 * time.Microsecond, For: 9 * time.Second, Nth: 7},
+		{Kind: fault.Flush, Server: "B", At: 2 * time.Second}, {Kind: fault.Pause, Process: "c2", At: 3 * time.Second, For: time.Second},
+		{Kind: fault.Step, Process: "c1", By: -123456789, Frozen: true},
 	}
-	assert.True(t, shows(schedule))
-	for i := range schedule {
-		assert.False(t, shows(slices.Delete(slices.Clone(schedule), i, i+1)))
-	}
-	f.Kind = record.NeverFree
-	_, _, err = space.Shrink(t.Context(), f)
-	require.ErrorContains(t, err, `doesn't show "never free"`)
+	old := slices.Clone(many)
+	small := shrink(many, func(s simulation.Schedule) bool {
+		hangs := slices.ContainsFunc(s, func(f fault.Fault) bool {
+			return f.Kind == fault.Hang && f.For >= 4*time.Second && f.At > 1210*time.Millisecond && f.At < 1900*time.Millisecond && f.Nth > 2
+		})
+		return hangs && slices.ContainsFunc(s, func(f fault.Fault) bool { return f.By < -110*time.Millisecond && f.By > -150*time.Millisecond })
+	})
+	assert.Equal(t, simulation.Schedule{
+		{Kind: fault.Hang, Server: "A", At: 1300 * time.Millisecond, For: 5 * time.Second, Nth: 3},
+		{Kind: fault.Step, Process: "c1", By: -120 * time.Millisecond},
+	}, small)
+	assert.Equal(t, old, many, "the caller's schedule is unchanged")
 }

@@ -19,7 +19,6 @@ import (
 
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
-	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/report"
@@ -64,7 +63,7 @@ const (
 func play(seeds uint64) (matrix.Result, error) {
 	plan := matrix.DefaultPlan()
 	plan.Seeds = seeds
-	return matrix.Play(context.Background(), plan, farm.Workers{}, nil)
+	return matrix.Play(context.Background(), plan, nil)
 }
 
 // sample plays each cell once. It returns the fingerprint of that, and of what is expected.

@@ -1,13 +1,17 @@
 package book_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -40,14 +44,18 @@ func searched(words []string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		kinds := []string{}
-		for _, f := range report.Kinds() {
-			kinds = append(kinds, fmt.Sprintf("%s %d", f.Kind, f.Runs))
+		runs := map[record.ViolationKind]uint64{}
+		for _, f := range report.Findings { // whatever excuses it
+			runs[f.Kind] += f.Runs
 		}
-		if len(kinds) == 0 {
-			kinds = []string{"none"}
+		var kinds []string
+		for _, kind := range slices.Sorted(maps.Keys(runs)) {
+			kinds = append(kinds, fmt.Sprintf("%s %d", kind, runs[kind]))
 		}
-		rows = append(rows, []string{strings.ReplaceAll(faults, "+", ", "), "`" + design + "`", strconv.FormatUint(report.Violating, 10), strings.Join(kinds, ", ")})
+		rows = append(rows, []string{
+			strings.ReplaceAll(faults, "+", ", "), "`" + design + "`", strconv.FormatUint(report.Violating, 10),
+			cmp.Or(strings.Join(kinds, ", "), "none"),
+		})
 	}
 	return table(fmt.Sprintf("faults | design | runs with a violation, of %d | which, in how many runs", runs), rows), nil
 }

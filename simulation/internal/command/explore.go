@@ -6,7 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
+	"slices"
 	"strings"
 
 	"github.com/redquorum/redlock/quorum"
@@ -48,13 +48,9 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		s.Faults = append(s.Faults, fault.Kind(name))
 	}
 	p := newProgress(stderr)
-	options := search.Options{To: seeds, Workers: workers("explore", args), Progress: func(runs, violating uint64) {
+	report, err := search.Search(ctx, s, search.Options{To: seeds, Progress: func(runs, violating uint64) {
 		p.runs(runs, seeds, fmt.Sprintf(", %d with violations", violating))
-	}}
-	if share := os.Getenv(shareVariable); share != "" {
-		return search.Serve(s, options, share, stdout)
-	}
-	report, err := search.Search(ctx, s, options)
+	}})
 	p.clear()
 	switch {
 	case errors.Is(err, search.ErrSpace):
@@ -82,7 +78,7 @@ func printFindings(ctx context.Context, w io.Writer, s search.Space, seeds uint6
 	}
 	bugs := 0
 	for _, f := range report.Findings {
-		small, tries, err := s.Shrink(context.WithoutCancel(ctx), f) // milliseconds, also after Ctrl-C
+		small, tries, err := s.Shrink(f)
 		if err != nil {
 			return err
 		}
@@ -96,12 +92,19 @@ func printFindings(ctx context.Context, w io.Writer, s search.Space, seeds uint6
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "\n%s: %s (%s), first with seed %d\n  %s\n  %s\n", f.Kind, wrap.Count(int(f.Runs), "run"), share(f.Runs, report.Runs), f.Setup.Seed, f.Text, broken)
-		fmt.Fprintf(w, "  shrunk from %s to %s, in %d runs:\n  %s %s\n", wrap.Count(len(f.Setup.Schedule), "fault"), wrap.Count(len(schedule), "fault"), tries, start, again)
+		fmt.Fprintf(w, "\n%s: %s (%s), first with seed %d, shrunk from %s to %s in %d runs:\n", f.Kind, wrap.Count(int(f.Runs), "run"), share(f.Runs, report.Runs),
+			f.Setup.Seed, wrap.Count(len(f.Setup.Schedule), "fault"), wrap.Count(len(schedule), "fault"), tries)
+		fmt.Fprintf(w, "  %s\n  %s\n  %s %s\n", small.Text, broken, start, again)
 	}
-	if unreached := report.Unreached(); len(unreached) > 0 && len(s.Faults) == 0 {
-		fmt.Fprintf(w, "\nnever happened, so these runs say nothing about it:\n")
-		wrap.Paragraph(w, "  ", strings.Join(unreached, ", "))
+	var never []string
+	for kind, n := range report.Struck {
+		if n == 0 && report.Runs > 0 {
+			never = append(never, string(kind))
+		}
+	}
+	if len(never) > 0 {
+		slices.Sort(never)
+		fmt.Fprintf(w, "\nThese faults never struck, so these runs say nothing about them: %s\n", strings.Join(never, ", "))
 	}
 	switch {
 	case bugs > 0:

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -54,6 +55,8 @@ var commands = []command{
 // program, in what it prints; "" is that of redlocksim.
 func Main(started string, args []string) {
 	start = cmp.Or(started, start)
+	// Simulated runs leave little behind and much to collect, and there is memory to do that more rarely.
+	debug.SetGCPercent(400)
 	// The end of this context stops everything that a command has started. A second Ctrl-C kills the program as usual.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)

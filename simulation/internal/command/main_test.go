@@ -13,13 +13,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain makes the test binary a worker process and a driver as well, because explore, matrix and live
-// start their own program, and redlocksim itself, for tests that run it from the PATH.
+// TestMain makes the test binary a driver as well, because live starts its own program, and redlocksim itself, for tests that run it from the PATH.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "redlocksim" { // see onPath
 		Main("", os.Args[1:])
 	}
-	if os.Getenv(shareVariable) != "" || len(os.Args) > 1 && os.Args[1] == "driver" {
+	if len(os.Args) > 1 && os.Args[1] == "driver" {
 		os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	goleak.VerifyTestMain(m)

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation/designs"
@@ -59,14 +58,11 @@ func (m *matrixRun) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if m.plan.Seeds < 1 {
 		return usageError{errors.New("-seeds is 0, want 1 or more")}
 	}
-	if share := os.Getenv(shareVariable); share != "" {
-		return matrix.Serve(m.plan, share, stdout)
-	}
 	if err := creatable("-html", m.html); err != nil {
 		return err
 	}
 	p := newProgress(stderr)
-	r, err := matrix.Play(ctx, m.plan, workers(m.command, m.args), func(runs, of int) { p.runs(uint64(runs), uint64(of), "") })
+	r, err := matrix.Play(ctx, m.plan, func(runs, of int) { p.runs(uint64(runs), uint64(of), "") })
 	p.clear()
 	switch {
 	case errors.Is(err, cells.ErrUnknown) || errors.Is(err, designs.ErrUnknown) || errors.Is(err, matrix.ErrPlan):

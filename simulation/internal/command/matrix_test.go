@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 )
 
@@ -29,7 +28,7 @@ func TestFirstScreen(t *testing.T) {
 	}
 	require.Len(t, plan.Designs, 5)
 	require.Len(t, plan.Faults, 8)
-	r, err := matrix.Play(t.Context(), plan, farm.Workers{}, nil)
+	r, err := matrix.Play(t.Context(), plan, nil)
 	require.NoError(t, err)
 	var text bytes.Buffer
 	require.NoError(t, (&matrixRun{}).print(t.Context(), &text, r))

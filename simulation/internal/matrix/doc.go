@@ -2,7 +2,7 @@
 // each design, with a confidence interval and the first seed. It alone answers how often, and so
 // which of two locks is better where both can break.
 //
-//	result, err := matrix.Play(ctx, matrix.DefaultPlan(), farm.Workers{}, nil)
+//	result, err := matrix.Play(ctx, matrix.DefaultPlan(), nil)
 //	err = result.Matrix().Text(os.Stdout)
 //
 // # Cells
@@ -14,8 +14,5 @@
 // A result that differs from the cell's cells.Expectation is Unexpected and makes the command fail. A zero is marked if
 // an event on which it depends never happened, because then it proves nothing.
 //
-// # Workers
-//
-// Worker processes share the runs, because two simulations in one process slow each
-// other down. The result of a Plan does not depend on their number.
+// The result of a Plan does not depend on the number of processors.
 package matrix

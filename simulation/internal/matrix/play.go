@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -45,7 +44,7 @@ var ErrPlan = errors.New("matrix: bad plan")
 const (
 	// mostSeeds bounds what an interrupted plan has to remember.
 	mostSeeds = 1_000_000
-	// chunk is the largest number of seeds of a job. It is small, so that all workers are busy
+	// chunk is the largest number of seeds of a job. It is small, so that all processors are busy
 	// to the end.
 	chunk = 30
 )
@@ -96,20 +95,19 @@ func (p Plan) plan() (r Result, all []job, err error) {
 	return r, all, nil
 }
 
-// Play plays a Plan, in worker processes that call Serve with the same Plan, or without them in this process. It calls
-// progress, if that isn't nil, with the number of finished runs, and of all runs; calls don't overlap. When ctx ends, it
-// stops and returns the result so far, without an error. The result of a whole Plan depends only on the Plan.
+// Play plays a Plan. It calls progress, if that isn't nil, with the number of finished runs, and of all runs; calls don't
+// overlap. When ctx ends, it stops and returns the result so far, without an error. The result of a whole Plan depends
+// only on the Plan.
 //
-// Errors are ErrPlan, cells.ErrUnknown, designs.ErrUnknown, and those of workers that could not be
-// started or died.
-func Play(ctx context.Context, p Plan, workers farm.Workers, progress func(runs, of int)) (Result, error) {
+// Errors are ErrPlan, cells.ErrUnknown and designs.ErrUnknown.
+func Play(ctx context.Context, p Plan, progress func(runs, of int)) (Result, error) {
 	r, jobs, err := p.plan()
 	if err != nil {
 		return Result{}, err
 	}
 	played := 0
 	play := func(n uint64) (tally, error) { return jobs[n].play() }
-	err = farm.Play(ctx, workers, uint64(len(jobs)), play, func(n uint64, result tally) {
+	err = farm.Play(ctx, uint64(len(jobs)), play, func(n uint64, result tally) {
 		played++
 		r.Runs += result.Runs
 		sum, begun := r.sums[jobs[n].cell()]
@@ -128,15 +126,4 @@ func Play(ctx context.Context, p Plan, workers farm.Workers, progress func(runs,
 	}
 	r.Ended = r.Runs == r.Planned
 	return r, err
-}
-
-// Serve is a worker process: it plays its share of the Plan, and writes the results to out. Nothing else may write to out.
-//
-// Errors are those of Play, and that of out.
-func Serve(p Plan, share string, out io.Writer) error {
-	_, jobs, err := p.plan()
-	if err != nil {
-		return err
-	}
-	return farm.Serve(share, out, uint64(len(jobs)), func(n uint64) (tally, error) { return jobs[n].play() })
 }

@@ -5,8 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"sync/atomic"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
-	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
@@ -29,47 +27,40 @@ func inBytes(t *testing.T, r Result) string {
 	return b.String()
 }
 
-// The result is the same with no worker, one and two.
-func TestSameWithAnyNumberOfWorkers(t *testing.T) {
+// The result is the same with any number of processors.
+func TestSameWithAnyNumberOfProcessors(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	p := Plan{
 		Designs: []string{"setpx-cad", "redlock"}, Faults: []string{"pause", "restart-empty"}, Seeds: few(chunk + 8),
 	}
-	var first string
-	for number := range 3 {
-		if !long.Asked() && number == 1 {
-			continue
-		}
-		r, err := Play(t.Context(), p, workers(number, p), nil)
+	results := map[string]bool{}
+	for number := range long.Number(3, 2) {
+		runtime.GOMAXPROCS(1 + number)
+		r, err := Play(t.Context(), p, nil)
 		require.NoError(t, err)
 		require.True(t, r.Ended)
-		if number == 0 {
-			first = inBytes(t, r)
-			require.Contains(t, first, `"redlock"`)
-			continue
-		}
-		require.Equal(t, first, inBytes(t, r), "%d workers", number)
+		results[inBytes(t, r)] = true
 	}
+	require.Len(t, results, 1)
 }
 
 // An interruption leaves the results so far.
 func TestInterrupted(t *testing.T) {
-	for number := range 2 {
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		var told atomic.Int64
-		p := Plan{Designs: []string{"redlock", "default"}, Faults: []string{"slow", "pause"}, Seeds: 2 * chunk}
-		r, err := Play(ctx, p, workers(number, p), func(runs, of int) {
-			assert.Equal(t, 8*chunk, of)
-			told.Store(int64(runs))
-			cancel()
-		})
-		require.NoError(t, err)
-		assert.False(t, r.Ended)
-		assert.Equal(t, chunk, r.Runs)
-		assert.Equal(t, int64(chunk), told.Load())
-		assert.Equal(t, chunk, r.Matrix().Cells[0][0].Runs, "the first seeds of the first cell")
-		assert.Zero(t, r.Matrix().Cells[1][1].Runs)
-	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	told := 0
+	p := Plan{Designs: []string{"redlock", "default"}, Faults: []string{"slow", "pause"}, Seeds: 2 * chunk}
+	r, err := Play(ctx, p, func(runs, of int) {
+		assert.Equal(t, 8*chunk, of)
+		told = runs
+		cancel()
+	})
+	require.NoError(t, err)
+	assert.False(t, r.Ended)
+	assert.Equal(t, chunk, r.Runs)
+	assert.Equal(t, chunk, told)
+	assert.Equal(t, chunk, r.Matrix().Cells[0][0].Runs, "the first seeds of the first cell")
+	assert.Zero(t, r.Matrix().Cells[1][1].Runs)
 }
 
 func TestBadPlans(t *testing.T) {
@@ -80,13 +71,12 @@ func TestBadPlans(t *testing.T) {
 		"some of both": {Designs: []string{"redlock"}},
 		"at most":      {Seeds: 1 << 60},
 	} {
-		_, err := Play(t.Context(), p, farm.Workers{}, nil)
+		_, err := Play(t.Context(), p, nil)
 		require.ErrorContains(t, err, says)
 		known := errors.Is(err, ErrPlan) || errors.Is(err, cells.ErrUnknown) || errors.Is(err, designs.ErrUnknown)
 		require.True(t, known, "%v", err)
-		require.ErrorContains(t, Serve(p, "0/1", io.Discard), says)
 	}
-	r, err := Play(t.Context(), Plan{}, farm.Workers{}, nil)
+	r, err := Play(t.Context(), Plan{}, nil)
 	require.NoError(t, err)
 	require.True(t, r.Ended)
 }
@@ -94,7 +84,7 @@ func TestBadPlans(t *testing.T) {
 // Timelines show findings.
 func TestTimelines(t *testing.T) {
 	p := Plan{Designs: []string{"redlock", "token-admit"}, Faults: []string{"pause"}, Seeds: few(30)}
-	r, err := Play(t.Context(), p, farm.Workers{}, nil)
+	r, err := Play(t.Context(), p, nil)
 	require.NoError(t, err)
 	runs, err := r.Timelines()
 	require.NoError(t, err)

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -66,7 +65,7 @@ func TestJudgement(t *testing.T) {
 func TestOvervaluedCountsInNoCell(t *testing.T) {
 	for _, name := range []string{"setpx-cad", "redlock"} {
 		p := Plan{Designs: []string{name}, Faults: []string{"rate"}, Seeds: 10}
-		r, err := Play(t.Context(), p, farm.Workers{}, nil)
+		r, err := Play(t.Context(), p, nil)
 		require.NoError(t, err)
 		cell := r.Matrix().Cells[0][0]
 		assert.Positive(t, cell.Overvalued, name)

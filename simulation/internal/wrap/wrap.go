@@ -9,12 +9,11 @@ import (
 )
 
 // Lines breaks a text between words into lines of at most width letters. The first line
-// begins with head, the others with indent. A word that is longer than a line is broken
-// after a slash or an underscore, or else anywhere.
+// begins with head, the others with indent. A word that is longer than a line has one of its own.
 func Lines(text string, width int, head, indent string) []string {
 	var lines []string
 	line, begun := head, false
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if begun && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
 			lines, line, begun = append(lines, line), indent, false
 		}
@@ -22,14 +21,6 @@ func Lines(text string, width int, head, indent string) []string {
 			line += " "
 		}
 		line, begun = line+word, true
-		for letters := []rune(line); len(letters) > width; letters = []rune(line) {
-			first := string(letters[:width])
-			at := strings.LastIndexAny(first, "/_") + 1
-			if at <= len(indent) {
-				at = len(first)
-			}
-			lines, line = append(lines, line[:at]), indent+line[at:]
-		}
 	}
 	return append(lines, line)
 }

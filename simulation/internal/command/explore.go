@@ -24,7 +24,7 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	var seeds uint64
 	flags := flag.NewFlagSet("explore", flag.ContinueOnError)
 	flags.StringVar(&design, "design", "default", "the `name` of the lock design, see list")
-	flags.StringVar(&workload, "workload", "mixed", "the clients' workload: mixed, crowd, relay")
+	flags.StringVar(&workload, "workload", "mixed", "the clients' workload: mixed, relay")
 	flags.StringVar(&faults, "faults", "", "`kinds` of faults to try, separated by commas (default: all)")
 	flags.IntVar(&s.Most, "most", 6, "the largest number of faults in a run, 1 to 1000")
 	flags.BoolVar(&s.Within, "within", false, "only faults that the library's assumptions cover: every finding is a bug")

@@ -12,6 +12,7 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
@@ -132,11 +133,20 @@ func partly(r matrix.Result) string {
 	return fmt.Sprintf("INTERRUPTED after %d of %d runs. Only these are counted.", r.Runs, r.Planned)
 }
 
+// repeated is the command line of this run.
+func (m *matrixRun) repeated() string {
+	words := strings.Fields(start + " " + m.command)
+	for _, arg := range m.args {
+		words = append(words, play.Quoted(arg))
+	}
+	return strings.Join(words, " ")
+}
+
 func (m *matrixRun) page(r matrix.Result) (report.Report, error) {
 	timelines, err := r.Timelines()
 	page := report.Report{
 		Title: "What breaks a lock on Redis", Version: quorum.Version(),
-		Command: repeat(m.command, m.args...), Seeds: fmt.Sprintf("0:%d", m.plan.Seeds), Runs: r.Runs,
+		Command: m.repeated(), Seeds: fmt.Sprintf("0:%d", m.plan.Seeds), Runs: r.Runs,
 		Notes: []string{
 			"Every run plays the real protocol against simulated servers, clocks and links, in virtual time. The same seed gives the same run on any machine.",
 			"Designs whose resource checks tokens are judged by harm to the data, not by what clients believe. All others also fail if two clients believe that they hold the lock.",

@@ -21,7 +21,7 @@ func TestFilesAreOpenedFirst(t *testing.T) {
 	} {
 		out, errs := does(t, exitFail, args...)
 		assert.Empty(t, out, "%q", args)
-		assert.Regexp(t, `-html: open .*no such file`, errs, "%q", args)
+		assert.Regexp(t, `-html: stat .*no such file`, errs, "%q", args)
 	}
 	kept := filepath.Join(dir, "kept.json")
 	require.NoError(t, os.WriteFile(kept, []byte("old"), 0o600))

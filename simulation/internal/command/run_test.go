@@ -15,7 +15,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/play"
 )
 
-// words splits a command line written by repeat.
+// words splits a command line that was printed.
 func words(t *testing.T, command string) []string {
 	t.Helper()
 	rest, ok := strings.CutPrefix(command, start+" ")

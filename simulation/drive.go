@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"runtime"
@@ -45,12 +44,9 @@ func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world 
 
 // drive plays the run to its end. Each event wakes at most one goroutine. The next event
 // waits until all goroutines are blocked again.
-func (w *world) drive(ctx context.Context) {
+func (w *world) drive() {
 	for {
 		w.Settle()
-		if ctx.Err() != nil {
-			break
-		}
 		e, ok := w.Next()
 		switch {
 		case ok && time.Duration(e.At) > w.cfg.Horizon:

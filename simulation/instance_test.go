@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -63,7 +62,7 @@ func TestInstancePassesCheck(t *testing.T) {
 				})
 				go func() {
 					defer close(done)
-					w.drive(context.Background())
+					w.drive()
 				}()
 				return opened{instance: instance{p: p}, server: w.servers[0]}
 			}, contract.Virtual(), contract.Clock(clk))

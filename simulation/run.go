@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -55,11 +54,6 @@ func (r Result) With(v record.Violation) Result {
 //
 // All errors are ErrConfig.
 func Run(seed uint64, cfg Config, schedule Schedule, work Workload) (Result, error) {
-	return RunContext(context.Background(), seed, cfg, schedule, work)
-}
-
-// RunContext is Run until ctx ends; then the error is ctx's, and there is no Result.
-func RunContext(ctx context.Context, seed uint64, cfg Config, schedule Schedule, work Workload) (Result, error) {
 	cfg = cfg.complete()
 	if work == nil {
 		return Result{}, fmt.Errorf("%w: no Workload; pass what each process does", ErrConfig)
@@ -71,11 +65,7 @@ func RunContext(ctx context.Context, seed uint64, cfg Config, schedule Schedule,
 		return Result{}, err
 	}
 	w := newWorld(seed, cfg, schedule, work)
-	failure := bubble(func() { w.drive(ctx) })
-	if err := ctx.Err(); err != nil {
-		return Result{}, fmt.Errorf("simulation: interrupted after %v of virtual time: %w", time.Duration(w.Now.Load()), err)
-	}
-	if failure != nil {
+	if failure := bubble(w.drive); failure != nil {
 		w.violation(record.LeftOver, "%v", failure)
 	}
 	rules := check.Rules{

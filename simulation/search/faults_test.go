@@ -2,7 +2,6 @@ package search
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -30,7 +29,7 @@ var faultSeed = flag.Int("fault-seed", -1, "TestRandomFaults only prints the tra
 func TestRandomFaults(t *testing.T) {
 	if *faultSeed >= 0 {
 		w := drawWorld(uint64(*faultSeed))
-		r, err := w.play(t.Context(), w.Schedule)
+		r, err := w.play(w.Schedule)
 		require.NoError(t, err)
 		found, _ := w.violations(r)
 		fmt.Printf("%s\n%s%v\n", text(w.Schedule), r.Log, found)
@@ -43,7 +42,7 @@ func TestRandomFaults(t *testing.T) {
 	reached := map[string]int{}
 	for seed := range seeds {
 		w := drawWorld(seed)
-		r, err := w.play(t.Context(), w.Schedule)
+		r, err := w.play(w.Schedule)
 		require.NoError(t, err, "seed %d: %s", seed, text(w.Schedule))
 		found, checked := w.violations(r)
 		if len(found) > 0 {
@@ -56,7 +55,7 @@ func TestRandomFaults(t *testing.T) {
 			}
 		}
 		if seed < 2 {
-			again, err := w.play(t.Context(), w.Schedule)
+			again, err := w.play(w.Schedule)
 			require.NoError(t, err)
 			assert.Equal(t, r.Log.Digest(), again.Log.Digest(), "a seed has one outcome")
 		}
@@ -168,8 +167,8 @@ func drawEvictions(seed uint64, cfg simulation.Config) simulation.Schedule {
 	return all
 }
 
-func (w drawnWorld) play(ctx context.Context, schedule simulation.Schedule) (simulation.Result, error) {
-	return simulation.RunContext(ctx, w.Seed, w.cfg, schedule, lockInStorms)
+func (w drawnWorld) play(schedule simulation.Schedule) (simulation.Result, error) {
+	return simulation.Run(w.Seed, w.cfg, schedule, lockInStorms)
 }
 
 // violations are those that no broken assumption excuses, in the order of time, and what was counted.
@@ -187,13 +186,14 @@ func (w drawnWorld) violations(r simulation.Result) ([]record.Violation, map[str
 // explain fails the test with the smallest schedule that shows the same kind of violation.
 func (w drawnWorld) explain(t *testing.T, v record.Violation) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), long.Number(time.Minute, 5*time.Second))
-	defer cancel()
-	last := v
-	runs := 0
+	until := time.Now().Add(long.Number(time.Minute, 5*time.Second))
+	last, runs := v, 0
 	smaller := shrink(w.Schedule, func(smaller simulation.Schedule) bool {
+		if time.Now().After(until) {
+			return false
+		}
 		runs++
-		r, err := w.play(ctx, smaller)
+		r, err := w.play(smaller)
 		if err != nil {
 			return false
 		}

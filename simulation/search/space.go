@@ -2,7 +2,6 @@ package search
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,12 +41,7 @@ type Setup struct {
 //
 // All errors are simulation.ErrConfig.
 func (s Space) Play(setup Setup) (simulation.Result, error) {
-	return s.playContext(context.Background(), setup)
-}
-
-// playContext is Play until ctx ends. The error then Is also that of ctx.
-func (s Space) playContext(ctx context.Context, setup Setup) (simulation.Result, error) {
-	return simulation.RunContext(ctx, setup.Seed, s.config(), setup.Schedule, s.Workload.Work)
+	return simulation.Run(setup.Seed, s.config(), setup.Schedule, s.Workload.Work)
 }
 
 // Setup is the run of a seed.

@@ -65,7 +65,7 @@ func TestRandomRuns(t *testing.T) {
 		play(n, workloads[n%uint64(len(workloads))], library)
 	}
 	for n := range long.Number[uint64](1000, 60) {
-		play(n, workloads[n%2], locks[n%uint64(len(locks))])
+		play(n, search.Mixed(), locks[n%uint64(len(locks))])
 	}
 	assert.GreaterOrEqual(t, len(found), long.Number(len(promises), 2), "the broken promises are %v", found)
 }

@@ -4,15 +4,14 @@
 // code that the others don't:
 //
 //   - mixed: one lock, used in every way. The matrix counts its violations.
-//   - crowd: hand-offs between the goroutines of a process.
-//   - relay: hand-offs between processes, and addresses that lead elsewhere.
+//   - relay: hand-offs between processes and between the goroutines of a process.
 //
 // The tests also have random worlds: several keys at once, and faults that come in storms.
 //
 // # Its parts
 //
 //   - A Space is a workload with a design, and a schedule that is drawn for each seed. Search plays its
-//     runs, in worker processes if there are any. Its report doesn't depend on their number.
+//     runs on all processors. Its report doesn't depend on their number.
 //   - A Setup is one run of a Space, as plain data: seed and schedule.
 //   - Space.Shrink removes faults and time from the schedule of a finding as long as the same kind of
 //     violation remains.

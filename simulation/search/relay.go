@@ -7,18 +7,18 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// relayWorkload is a workload for hand-offs between processes. Two or three clients hand leases off
-// to each other by letters. The seed says which letters are late, lost, repeated or sent to
+// relayWorkload is a workload for hand-offs, between processes and between the goroutines of a process. Two or three
+// clients hand leases off to each other by letters. The seed says which letters are late, lost, repeated or sent to
 // two receivers. The clients extend a lease before and after they hand it off and resume or
-// release a handle.
+// release a handle. Up to three more goroutines of each client wait for the same lock.
 //
 // There are three servers, so that each vote counts.
 func relayWorkload() Workload {
 	return Workload{
-		Name: "relay", Title: "two or three clients hand their leases off to each other, and the handles are late, lost or sent twice",
+		Name: "relay", Title: "two or three clients of several goroutines hand their leases off, and the handles are late, lost or sent twice",
 		Base: simulation.Config{
 			Servers: 3, Processes: 3, Witness: true,
-			Quorum: quorum.Config{TTL: 4 * time.Second, MaxWait: 15 * time.Second, MaxTTL: 9 * time.Second},
+			Quorum: quorum.Config{TTL: 4 * time.Second, MaxWait: 40 * time.Second, MaxTTL: 9 * time.Second},
 		},
 		Span: 12 * time.Second,
 		Work: relay,
@@ -46,8 +46,12 @@ const (
 )
 
 func relay(c *simulation.Client) {
-	if !joins(c, relayings*1000) {
+	const third, goroutines = relayings * 1000, relayings*1000 + 1
+	if !joins(c, third) {
 		return
+	}
+	for range c.Pick(goroutines, 4) {
+		c.Go(takeTurns)
 	}
 	for round := range relayRounds {
 		d := draws{c, round * relayings}
@@ -65,6 +69,23 @@ func relay(c *simulation.Client) {
 		d := draws{c, (relayRounds + round) * relayings}
 		if lease := receive(c, 20); lease != nil {
 			hold(c, lease, d)
+		}
+	}
+}
+
+// takeTurns is what another goroutine of the process does: it waits for the lock and holds it for moments.
+func takeTurns(c *simulation.Client) {
+	for round := range 8 {
+		d := draws{c, round * relayings}
+		c.Sleep(d.ms(relayStart, 40))
+		lease := get(c, waits)
+		if lease == nil {
+			return
+		}
+		update(c, lease, 0)
+		c.Sleep(d.ms(relayWork, 4))
+		if d.pick(relayEnd, 50) > 0 { // else it runs out
+			_ = c.Release(lease) // the log has its outcome
 		}
 	}
 }

@@ -4,7 +4,7 @@ import "github.com/redquorum/redlock/simulation/internal/byname"
 
 // Workloads are the workloads for searches, the default first.
 func Workloads() []Workload {
-	return []Workload{Mixed(), crowdWorkload(), relayWorkload()}
+	return []Workload{Mixed(), relayWorkload()}
 }
 
 // ByName gives the workload of that name. The error lists the names.

@@ -32,7 +32,7 @@ func Example() {
 		{Name: "lock and guard", Apply: func(c *simulation.Config) { c.Guard = simulation.GuardAdmits }},
 	} {
 		space := search.Space{Workload: workload, Design: design, Faults: []fault.Kind{fault.Pause}}
-		report, err := search.Search(context.Background(), space, search.Options{To: 100})
+		report, err := search.Search(context.Background(), space, 100, nil)
 		if err != nil {
 			log.Fatal(err)
 		}

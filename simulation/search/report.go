@@ -10,7 +10,7 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// Report is what the runs of a Space showed, from Options.From on without a gap.
+// Report is what the runs of a Space showed, from seed 0 on without a gap.
 type Report struct {
 	Runs uint64
 	// Struck is how often each kind of fault struck that was drawn. Of a kind that never did, the runs say nothing.

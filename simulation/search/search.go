@@ -2,32 +2,20 @@ package search
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/farm"
 )
 
-// Options says which runs of a Space are searched.
-type Options struct {
-	// From and To are the first seed and that after the last.
-	From, To uint64
-	// Progress, if set, is called after each run with the number of them, and of those with violations. Calls don't
-	// overlap.
-	Progress func(runs, violating uint64)
-}
-
-// Search plays runs of a Space on all processors. The findings don't depend on their number. When ctx ends, it stops
-// and reports the findings so far, without an error.
+// Search plays the runs of a Space from seed 0 on, on all processors. The findings don't depend on their number. When
+// ctx ends, it stops and reports the findings so far, without an error. If progress isn't nil, it is called after each
+// run with the number of them, and of those with violations; calls don't overlap.
 //
-// Errors are ErrSpace or simulation.ErrConfig.
-func Search(ctx context.Context, s Space, o Options) (report Report, err error) {
+// The error says what is wrong with the Space, or is simulation.ErrConfig.
+func Search(ctx context.Context, s Space, seeds uint64, progress func(runs, violating uint64)) (report Report, err error) {
 	if err := s.validate(); err != nil {
 		return report, err
-	}
-	if o.From > o.To {
-		return report, fmt.Errorf("%w: from %d to %d: there is nothing between them", ErrSpace, o.From, o.To)
 	}
 	report.Struck = map[fault.Kind]int{}
 	for _, kind := range s.kinds() {
@@ -37,17 +25,17 @@ func Search(ctx context.Context, s Space, o Options) (report Report, err error) 
 		setup  Setup
 		result simulation.Result
 	}
-	play := func(n uint64) (r run, err error) {
-		r.setup = s.Setup(o.From + n)
+	play := func(seed uint64) (r run, err error) {
+		r.setup = s.Setup(seed)
 		r.result, err = s.Play(r.setup)
 		return r, err
 	}
-	err = farm.Play(ctx, o.To-o.From, play, func(_ uint64, r run) {
+	err = farm.Play(ctx, seeds, play, func(_ uint64, r run) {
 		report.add(s, r.setup, r.result)
-		if o.Progress != nil {
-			o.Progress(report.Runs, report.Violating)
+		if progress != nil {
+			progress(report.Runs, report.Violating)
 		}
 	})
-	report.Ended = report.Runs == o.To-o.From
+	report.Ended = report.Runs == seeds
 	return report, err
 }

@@ -64,20 +64,15 @@ func drawn(w Workload, apply func(*simulation.Config), faults ...fault.Kind) Spa
 	return Space{Workload: w, Design: designs.Design{Apply: apply}, Faults: faults}
 }
 
-func find(t *testing.T, space Space, from, to uint64) Report {
-	t.Helper()
-	report, err := Search(t.Context(), space, Options{From: from, To: to})
-	require.NoError(t, err)
-	return report
-}
-
 // first plays consecutive seeds of a space, from one close below it, until one shows a violation of
 // a kind.
 func first(t *testing.T, space Space, kind record.ViolationKind, from uint64) Finding {
 	t.Helper()
-	const step = 8
-	for end := from + 400; from < end; from += step {
-		for _, f := range find(t, space, from, from+step).Findings {
+	for seed := from; seed < from+400; seed++ {
+		setup := space.Setup(seed)
+		result, err := space.Play(setup)
+		require.NoError(t, err)
+		for _, f := range space.findings(setup, result) {
 			if f.Kind == kind {
 				return f
 			}
@@ -96,11 +91,11 @@ func TestSearch(t *testing.T) {
 		for procs := range 3 {
 			runtime.GOMAXPROCS(1 + procs)
 			ctx, interrupt := context.WithCancel(t.Context())
-			report, err := Search(ctx, space, Options{To: runs, Progress: func(done, _ uint64) {
+			report, err := Search(ctx, space, runs, func(done, _ uint64) {
 				if done == 20 {
 					interrupt()
 				}
-			}})
+			})
 			require.NoError(t, err)
 			assert.Equal(t, runs == 20, report.Ended)
 			assert.EqualValues(t, 20, report.Runs)
@@ -111,8 +106,6 @@ func TestSearch(t *testing.T) {
 		assert.Equal(t, reports[0], reports[1])
 		assert.Equal(t, reports[0], reports[2])
 	}
-	_, err := Search(t.Context(), space, Options{From: 2, To: 1})
-	assert.ErrorContains(t, err, "from 2 to 1")
 }
 
 // Assumptions have the numbers and the words of package quorum.

@@ -2,7 +2,6 @@ package search
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,9 +10,6 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
 )
-
-// ErrSpace is wrapped by the error for a Space or Options that can't be played.
-var ErrSpace = errors.New("search: bad space")
 
 // Space is a numbered set of runs: each seed has a schedule that is drawn from it.
 type Space struct {
@@ -71,13 +67,13 @@ func (s Space) kinds() []fault.Kind {
 func (s Space) validate() error {
 	switch {
 	case s.Within && len(s.kinds()) == 0:
-		return fmt.Errorf("%w: the assumptions cover none of the faults %v, so that there is nothing to draw within them", ErrSpace, s.Faults)
+		return fmt.Errorf("search: the assumptions cover none of the faults %v, so that there is nothing to draw within them", s.Faults)
 	case s.Most < 0 || s.Most > 1000:
-		return fmt.Errorf("%w: at most %d faults, want 1 to 1000", ErrSpace, s.Most)
+		return fmt.Errorf("search: at most %d faults, want 1 to 1000", s.Most)
 	}
 	for _, k := range s.Faults {
 		if !slices.Contains(fault.Kinds(), k) {
-			return fmt.Errorf("%w: there is no fault %q; there are %v", ErrSpace, k, fault.Kinds())
+			return fmt.Errorf("search: there is no fault %q; there are %v", k, fault.Kinds())
 		}
 	}
 	return nil

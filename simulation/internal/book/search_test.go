@@ -40,7 +40,7 @@ func searched(words []string) (string, error) {
 		for _, kind := range strings.Split(faults, "+") {
 			space.Faults = append(space.Faults, fault.Kind(kind))
 		}
-		report, err := search.Search(context.Background(), space, search.Options{To: runs})
+		report, err := search.Search(context.Background(), space, runs, nil)
 		if err != nil {
 			return "", err
 		}

@@ -13,7 +13,7 @@ import (
 // Report is what the runs of a Space showed, from seed 0 on without a gap.
 type Report struct {
 	Runs uint64
-	// Struck is how often each kind of fault struck that was drawn. Of a kind that never did, the runs say nothing.
+	// Struck is how often each kind of fault struck. Of a kind that never did, the runs say nothing.
 	Struck map[fault.Kind]int
 	// Violating is the number of runs with any violation that counts.
 	Violating uint64

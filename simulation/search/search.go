@@ -18,9 +18,6 @@ func Search(ctx context.Context, s Space, seeds uint64, progress func(runs, viol
 		return report, err
 	}
 	report.Struck = map[fault.Kind]int{}
-	for _, kind := range s.kinds() {
-		report.Struck[kind] = 0
-	}
 	type run struct {
 		setup  Setup
 		result simulation.Result

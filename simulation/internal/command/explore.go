@@ -93,15 +93,9 @@ func printFindings(ctx context.Context, w io.Writer, s search.Space, seeds uint6
 			f.Setup.Seed, wrap.Count(len(f.Setup.Schedule), "fault"), wrap.Count(len(schedule), "fault"), tries)
 		fmt.Fprintf(w, "  %s\n  %s\n  %s %s\n", small.Text, broken, start, again)
 	}
-	var never []string
-	for kind, n := range report.Struck {
-		if n == 0 && report.Runs > 0 {
-			never = append(never, string(kind))
-		}
-	}
-	if len(never) > 0 {
-		slices.Sort(never)
-		fmt.Fprintf(w, "\nThese faults never struck, so these runs say nothing about them: %s\n", strings.Join(never, ", "))
+	never := slices.DeleteFunc(slices.Clone(s.Faults), func(kind fault.Kind) bool { return report.Struck[kind] > 0 })
+	if len(never) > 0 && report.Runs > 0 {
+		fmt.Fprintf(w, "\nThese faults never struck, so these runs say nothing about them: %s\n", strings.Trim(fmt.Sprint(never), "[]"))
 	}
 	switch {
 	case bugs > 0:

@@ -39,7 +39,7 @@ func ByName(name string) (Design, error) {
 var validName = regexp.MustCompile("^[a-z0-9]+(-[a-z0-9]+)*$")
 
 // Register adds a design of your own to All, in the group Yours. It needs a unique Name, and Apply. Servers is 5
-// unless it is 1, and Title is the Name by default. Call Register before any run, also in worker processes.
+// unless it is 1, and Title is the Name by default. Call Register before any run.
 func Register(d Design) error {
 	if d.Servers != 1 {
 		d.Servers = 5

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		Example()
 	}
-	if err := os.Setenv(asProgram, "1"); err != nil { // for the program and its worker processes
+	if err := os.Setenv(asProgram, "1"); err != nil { // for the program
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

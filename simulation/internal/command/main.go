@@ -51,9 +51,6 @@ var commands = []command{
 	{"mutants", "one mistake at a time in the library: which check notices?", runMutants},
 }
 
-// start is the command line that starts the program, in what it prints.
-var start = "go run ./simulation/cmd/redlocksim"
-
 // Main runs the command with its flags, and exits. started is the command line that starts the
 // program, in what it prints; "" is that of redlocksim.
 func Main(started string, args []string) {

@@ -10,6 +10,9 @@ import (
 	"strings"
 )
 
+// start is the command line that starts the program, in what it prints.
+var start = "go run ./simulation/cmd/redlocksim"
+
 // errUsage is wrong usage that was already reported.
 var errUsage = errors.New("wrong usage")
 

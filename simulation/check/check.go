@@ -274,7 +274,7 @@ func (c *checker) backed(e *record.Event, l *lease) {
 	if t.Have+t.Forgot >= t.Quorum {
 		forgot = 3
 	}
-	c.finds(e, true, forgot, record.Overvalued, "%v was told %v of %q, which only %d instances have for so long; a quorum is %d",
+	c.finds(e, true, forgot, record.Overvalued, "%v was told %v of %q, which is on only %d of a quorum of %d servers for so long",
 		l, e.Validity, l.key, t.Have, t.Quorum)
 }
 

@@ -65,10 +65,6 @@ type Config struct {
 	// up, as in semi-synchronous replication. 0 to a minute, 0 for no waiting.
 	SemiSync time.Duration
 
-	// WaitReplicas is package instance's Config.Replicas: a grant counts only if this
-	// many replicas have it within 20 ms. 0 to 1000.
-	WaitReplicas int
-
 	// Progress is how long processes may fail to get a free lock, with a quorum of
 	// healthy and reachable servers, before NoProgress is reported. Default three times
 	// the longest TTL, below zero never.
@@ -114,8 +110,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: LatencyMin is %v and LatencyMax %v, want 0 <= LatencyMin <= LatencyMax <= 1m", ErrConfig, c.LatencyMin, c.LatencyMax)
 	case c.ServerAge < 0 || c.Horizon < 0 || c.MaxEvents < 0:
 		return fmt.Errorf("%w: ServerAge %v, Horizon %v, MaxEvents %d: none may be negative", ErrConfig, c.ServerAge, c.Horizon, c.MaxEvents)
-	case c.Replicas < 0 || c.Replicas > 5 || c.WaitReplicas < 0 || c.WaitReplicas > 1000:
-		return fmt.Errorf("%w: Replicas is %d, want 0 to 5, and WaitReplicas %d, want 0 to 1000", ErrConfig, c.Replicas, c.WaitReplicas)
+	case c.Replicas < 0 || c.Replicas > 5:
+		return fmt.Errorf("%w: Replicas is %d, want 0 to 5", ErrConfig, c.Replicas)
 	case c.SemiSync < 0 || c.SemiSync > time.Minute:
 		return fmt.Errorf("%w: SemiSync is %v, want 0 to 1m", ErrConfig, c.SemiSync)
 	case c.SemiSync > 0 && c.Replicas == 0:

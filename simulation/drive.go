@@ -19,7 +19,7 @@ import (
 func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world {
 	w := &world{cfg: cfg, work: work, names: cfg.serverNames(), scripts: redismodel.NewScripts(cfg.Scripts)}
 	w.Init(seed)
-	w.logs = cfg.Replicas > 0 || cfg.WaitReplicas > 0 || slices.ContainsFunc(schedule, func(f fault.Fault) bool {
+	w.logs = cfg.Replicas > 0 || slices.ContainsFunc(schedule, func(f fault.Fault) bool {
 		return f.Kind == fault.Failover || f.Kind == fault.SplitBrain || f.Kind == fault.Restart && f.Keep != fault.KeepNothing
 	})
 	for i, name := range w.names {

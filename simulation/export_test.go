@@ -22,9 +22,6 @@ func DrawConfig(seed uint64, cfg Config) Config {
 	}
 	if cfg.Replicas == 0 && d.coin(10) {
 		cfg.Replicas = 1 + d.pick(11, 2)
-		if cfg.WaitReplicas == 0 && d.coin(12) {
-			cfg.WaitReplicas = 1
-		}
 	}
 	return cfg
 }

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -10,9 +9,6 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
-
-// waitTimeout is package instance's timeout of WAIT, see Config.WaitReplicas.
-const waitTimeout = 20 * time.Millisecond
 
 // receive handles a request that has arrived.
 func (s *server) receive(r *request, execute func(*server, *request)) {
@@ -89,7 +85,7 @@ func (s *server) command(r *request, args []string) {
 		return
 	}
 	s.append(entry{repeat: func(d redismodel.Database) { d.Do(args, now) }}, r.link())
-	s.answer(r, a, false)
+	s.answer(r, a)
 }
 
 // vote executes one of the library's commands.
@@ -131,9 +127,7 @@ func (s *server) vote(r *request, cmd wire.Request) {
 		r.reply(&answer{vote: vote})
 		return
 	}
-	// What must be replicated to count, see Config.WaitReplicas.
-	counts := cmd.Op == wire.Acquire || cmd.Op == wire.Raise || cmd.Op == wire.Extend || cmd.Op == wire.Restore || cmd.Op == wire.Pass
-	s.answer(r, &answer{vote: vote}, counts)
+	s.answer(r, &answer{vote: vote})
 }
 
 // partly reports whether an operation changes data even if it isn't granted: an acquisition counts, and of
@@ -176,32 +170,20 @@ func (s *server) answered(kind record.EventKind, r *request, outcome string) *re
 	return e
 }
 
-// answer sends the answer to a change, which may have to wait for replicas. counts says that without
-// them a change doesn't count.
-func (s *server) answer(r *request, a *answer, counts bool) {
-	cfg, wrote := &s.w.cfg, r.link().wrote
-	switch {
-	case len(s.log) == 0:
+// answer sends the answer to a change, which waits for a replica if replication is semi-synchronous.
+func (s *server) answer(r *request, a *answer) {
+	patience, wrote := s.w.cfg.SemiSync, r.link().wrote
+	if patience == 0 || s.behind(wrote) {
 		r.reply(a)
-	case counts && cfg.WaitReplicas > 0:
-		s.withhold(r, waitTimeout, wrote, cfg.WaitReplicas, func() *answer {
-			if n := s.have(wrote); n < cfg.WaitReplicas {
-				s.w.count(waitFellShort)
-				return failed(fmt.Errorf("%w: %d of %d within %v", wire.ErrNotReplicated, n, cfg.WaitReplicas, waitTimeout), false)
-			}
-			return a
-		})
-	case cfg.SemiSync > 0 && !s.behind(wrote):
-		s.withhold(r, cfg.SemiSync, wrote, 1, func() *answer {
-			if s.have(wrote) < 1 && !s.fellBack {
-				s.fellBack = true
-				s.w.event(record.FellBack, "", s.name)
-			}
-			return a
-		})
-	default:
-		r.reply(a)
+		return
 	}
+	s.withhold(r, patience, wrote, 1, func() *answer {
+		if s.have(wrote) < 1 && !s.fellBack {
+			s.fellBack = true
+			s.w.event(record.FellBack, "", s.name)
+		}
+		return a
+	})
 }
 
 // behind reports whether semi-synchronous replication doesn't wait for now. That ends when a

@@ -80,7 +80,6 @@ func TestFaultsOfServersTogether(t *testing.T) {
 	for seed := range long.Number[uint64](150, 30) {
 		cfg := contended()
 		cfg.Replicas = int(seed % 3)
-		cfg.WaitReplicas = min(cfg.Replicas, int(seed/3%2))
 		schedule := simulation.Draw(seed, cfg, kinds, 8, 10*time.Second)
 		r := run(t, seed, cfg, schedule, contend)
 		for _, kind := range r.Kinds() {

@@ -32,8 +32,8 @@ type Config struct {
 	// servers.
 	Locker func(Process) (Locker, error)
 
-	// Scripts maps Lua texts for EVAL to their Go forms, in addition to the well-known
-	// scripts (redismodel.CompareDel and others).
+	// Scripts maps the texts of Lua scripts for EVAL to their Go forms, in addition to
+	// redismodel.CompareDel and CompareExpire.
 	Scripts map[string]redismodel.Script
 
 	// Guard protects the resource. Default: no guard.

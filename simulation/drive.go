@@ -12,12 +12,11 @@ import (
 	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
-	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // newWorld makes the world of a run, with everything that is due at its start.
 func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world {
-	w := &world{cfg: cfg, work: work, names: cfg.serverNames(), scripts: redismodel.NewScripts(cfg.Scripts)}
+	w := &world{cfg: cfg, work: work, names: cfg.serverNames()}
 	w.Init(seed)
 	w.logs = cfg.Replicas > 0 || slices.ContainsFunc(schedule, func(f fault.Fault) bool {
 		return f.Kind == fault.Failover || f.Kind == fault.SplitBrain || f.Kind == fault.Restart && f.Keep != fault.KeepNothing

@@ -81,7 +81,7 @@ func newServer(w *world, index int, name string) *server {
 	s := &server{
 		w: w, index: index, name: name, wall: kernel.Linear{Value: kernel.Epoch}, lost: -1, trouble: -1,
 		started: kernel.Epoch - int64(w.cfg.ServerAge), reached: make([]int64, w.cfg.Replicas),
-		data: redismodel.New(w.scripts), subscriptions: map[string]*subscription{}, shown: map[string]int64{},
+		data: redismodel.New(w.cfg.Scripts), subscriptions: map[string]*subscription{}, shown: map[string]int64{},
 	}
 	s.begin()
 	s.connectNotify()

@@ -125,7 +125,7 @@ func (s *server) promote(replica int, ended, until int64) bool {
 
 // recall rebuilds the data from the log.
 func (s *server) recall(kept func(entry) bool) {
-	s.data, s.lost, s.mark = redismodel.New(s.w.scripts), s.w.Now.Load(), memory.Mark{}
+	s.data, s.lost, s.mark = redismodel.New(s.w.cfg.Scripts), s.w.Now.Load(), memory.Mark{}
 	all := s.log
 	s.log = s.log[:0]
 	for _, e := range all {

@@ -75,6 +75,6 @@ func (s *server) leadsBack() {
 	second.kill()
 	s.second, s.lost = nil, s.w.Now.Load()
 	s.w.event(record.Back, "", s.name)
-	second.data = redismodel.New(s.w.scripts)
+	second.data = redismodel.New(s.w.cfg.Scripts)
 	second.showLost()
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
-	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // world is one run: the clockwork, everything that it moves, and the log of what happens, by the
@@ -20,7 +19,6 @@ type world struct {
 	events int // events that happened
 
 	logs    bool // servers keep logs, because something may read them
-	scripts redismodel.Scripts
 	reboots int // processes that have crashed and will start again
 	spares  int // servers that addresses have led to, see Switch
 	leases  int // acquired

@@ -23,20 +23,18 @@ var commands map[string]command
 
 func init() {
 	commands = map[string]command{
-		"SET":           {least: 2, most: -1, run: (*execution).set},
-		"SETNX":         {least: 2, most: 2, run: (*execution).setNX},
-		"SETEX":         {least: 3, most: 3, run: (*execution).setEX},
-		"GET":           {least: 1, most: 1, run: (*execution).get, reads: true},
-		"DEL":           {least: 1, most: 1, run: (*execution).del},
-		"INCR":          {least: 1, most: 1, run: (*execution).incr},
-		"EXPIRE":        {least: 2, most: 2, run: expirer("expire", time.Second, false)},
-		"PEXPIRE":       {least: 2, most: 2, run: expirer("pexpire", time.Millisecond, false)},
-		"PEXPIREAT":     {least: 2, most: 2, run: expirer("pexpireat", time.Millisecond, true)},
-		"CAD":           {least: 2, most: 2, run: (*execution).cad},
-		"CAS":           {least: 5, most: 5, run: (*execution).cas},
-		"COMPAREDEL":    {least: 2, most: 2, run: (*execution).compareDel},
-		"COMPAREEXPIRE": {least: 3, most: 3, run: (*execution).compareExpire},
-		"EVAL":          {least: 2, most: -1, run: (*execution).eval},
+		"SET":       {least: 2, most: -1, run: (*execution).set},
+		"SETNX":     {least: 2, most: 2, run: (*execution).setNX},
+		"SETEX":     {least: 3, most: 3, run: (*execution).setEX},
+		"GET":       {least: 1, most: 1, run: (*execution).get, reads: true},
+		"DEL":       {least: 1, most: 1, run: (*execution).del},
+		"INCR":      {least: 1, most: 1, run: (*execution).incr},
+		"EXPIRE":    {least: 2, most: 2, run: expirer("expire", time.Second, false)},
+		"PEXPIRE":   {least: 2, most: 2, run: expirer("pexpire", time.Millisecond, false)},
+		"PEXPIREAT": {least: 2, most: 2, run: expirer("pexpireat", time.Millisecond, true)},
+		"CAD":       {least: 2, most: 2, run: (*execution).cad},
+		"CAS":       {least: 5, most: 5, run: (*execution).cas},
+		"EVAL":      {least: 2, most: -1, run: (*execution).eval},
 	}
 }
 
@@ -127,12 +125,11 @@ func (x *execution) eval() Reply {
 	if err != nil {
 		return failure(err)
 	}
-	text := canon(x.args[0])
-	script := x.scripts[text]
-	if script == nil {
-		script = wellKnown[text]
+	script, known := x.scripts[x.args[0]]
+	if !known {
+		script, known = wellKnown[x.args[0]]
 	}
-	if script == nil {
+	if !known {
 		return failure(errNoScript)
 	}
 	return script(func(args ...string) Reply { return x.Do(args, x.now) }, keys, rest)

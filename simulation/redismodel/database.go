@@ -10,11 +10,11 @@ import (
 // use the same data. Their counters have keys of their own in Redis and are not visible here.
 type Database struct {
 	*memory.Data
-	scripts Scripts
+	scripts map[string]Script // by their texts
 }
 
-// New returns an empty Database that knows some scripts beside the well-known ones.
-func New(scripts Scripts) Database { return Database{memory.NewData(), scripts} }
+// New returns an empty Database that knows some scripts, by their texts, beside the well-known ones.
+func New(scripts map[string]Script) Database { return Database{memory.NewData(), scripts} }
 
 // execution is a command that is being executed.
 type execution struct {

@@ -6,12 +6,8 @@
 //
 //	SET key value [NX|XX] [EX s|PX ms|PXAT ms]
 //	SETNX, SETEX, GET, DEL (one key), INCR, EXPIRE, PEXPIRE, PEXPIREAT
-//	EVAL script numkeys key ... arg ...               a well-known script, such as CompareDel, or one of the Database's
-//	CAD key value, CAS key old new PX ms              Tair
-//	COMPAREDEL key value, COMPAREEXPIRE key value ms  the well-known scripts, as commands of this package
-//
-// COMPAREDEL deletes the key if it has the value, and COMPAREEXPIRE sets its expiry. The
-// reply is 1 if it did, and 0 if not.
+//	EVAL script numkeys key ... arg ...    CompareDel, CompareExpire, or one of the Database's scripts
+//	CAD key value, CAS key old new PX ms   Tair
 //
 // A test compares the model with a real Redis, command by command.
 package redismodel

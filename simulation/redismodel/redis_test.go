@@ -77,12 +77,6 @@ func (p *pair) ask(ctx context.Context, args []string) Reply {
 	for i, a := range args {
 		words[i] = a
 	}
-	switch strings.ToUpper(args[0]) {
-	case "COMPAREDEL":
-		words = []any{"EVAL", CompareDel, 1, args[1], args[2]}
-	case "COMPAREEXPIRE":
-		words = []any{"EVAL", CompareExpire, 1, args[1], args[2], args[3]}
-	}
 	return p.form(p.real.Client().Do(ctx, words...).Result())
 }
 
@@ -150,8 +144,8 @@ func (p *pair) ms() string {
 func (p *pair) seconds() string { return p.of("60", "3600", "0", "-1", "x", "9223372036854775807") }
 
 func (p *pair) command() []string {
-	name := p.of("SET", "SET", "SET", "SETNX", "GET", "DEL", "INCR", "EXPIRE", "PEXPIRE", "PEXPIREAT", "COMPAREDEL", "COMPAREEXPIRE", "few",
-		"SETEX", "EVAL", "EVAL")
+	name := p.of("SET", "SET", "SET", "SETNX", "GET", "DEL", "INCR", "EXPIRE", "PEXPIRE", "PEXPIREAT", "few", "SETEX",
+		"EVAL", "EVAL", "EVAL", "EVAL")
 	key := p.key()
 	switch name {
 	case "SET":
@@ -169,7 +163,7 @@ func (p *pair) command() []string {
 			}
 		}
 		return args
-	case "SETNX", "COMPAREDEL":
+	case "SETNX":
 		return []string{name, key, p.value()}
 	case "EXPIRE":
 		return []string{name, key, p.seconds()}
@@ -177,13 +171,11 @@ func (p *pair) command() []string {
 		return []string{name, key, p.ms()}
 	case "PEXPIREAT":
 		return []string{name, key, strconv.FormatInt(time.Now().UnixMilli()+int64(60_000-p.random.IntN(2)*120_000), 10)}
-	case "COMPAREEXPIRE":
-		return []string{name, key, p.value(), p.of("60000", "3", "0", "-5")}
 	case "SETEX":
 		return []string{name, key, p.seconds(), p.value()}
 	case "EVAL":
 		script := p.of(CompareDel, CompareExpire)
-		return []string{name, script, "1", key, p.value(), p.of("60000", "3")}
+		return []string{name, script, "1", key, p.value(), p.of("60000", "3", "0", "-5")}
 	case "few": // or too many arguments
 		return []string{p.of("GET", "SET", "SETNX"), key, "b", "c"}[:1+p.random.IntN(4)]
 	default:
@@ -200,7 +192,7 @@ func TestModelDoesAsRedisDoes(t *testing.T) {
 			p.compare()
 		}
 	}
-	for _, what := range []string{"error", "set", "setnx", "get", "del", "incr", "expire", "pexpire", "pexpireat", "comparedel", "compareexpire", "expired", "setex", "eval"} {
+	for _, what := range []string{"error", "set", "setnx", "get", "del", "incr", "expire", "pexpire", "pexpireat", "expired", "setex", "eval"} {
 		require.Positive(t, p.counts[what], "%q was not compared: %v", what, p.counts)
 	}
 }

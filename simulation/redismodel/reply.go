@@ -23,8 +23,6 @@ var (
 	errOverflow     = errors.New("ERR increment or decrement would overflow")
 )
 
-var errNoScript = errors.New("ERR simulation: unknown script; add its Go form to simulation.Config.Scripts")
-
 var okReply = Reply{Text: "OK"}
 
 // number is an integer reply.

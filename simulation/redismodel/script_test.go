@@ -10,10 +10,10 @@ import (
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
-// A script that isn't well known is written in Go, and recognized by its text in any layout.
+// A script that isn't well known is written in Go, and recognized by its text.
 func TestScripts(t *testing.T) {
 	const move = `local was = redis.call('GET', KEYS[1]); redis.call('SET', KEYS[2], was) return 1`
-	db := redismodel.New(redismodel.NewScripts(map[string]redismodel.Script{
+	db := redismodel.New(map[string]redismodel.Script{
 		move: func(call func(...string) redismodel.Reply, keys, _ []string) redismodel.Reply {
 			was := call("GET", keys[0])
 			if was.Err != nil || was.Null {
@@ -21,12 +21,12 @@ func TestScripts(t *testing.T) {
 			}
 			return call("SET", keys[1], was.Text)
 		},
-	}))
+	})
 	do := func(args ...string) redismodel.Reply { return db.Do(args, time.Unix(1, 0)) }
 	do("SET", "a", "v")
-	do("EVAL", "local was = redis.call(\"get\",KEYS[1])\n redis.call(\"set\",KEYS[2],was)\nreturn 1", "2", "a", "b")
+	do("EVAL", move, "2", "a", "b")
 	assert.Equal(t, "v", do("GET", "b").Text)
-	assert.ErrorContains(t, do("EVAL", "return 1", "0").Err, "add its Go form to simulation.Config.Scripts")
+	assert.ErrorContains(t, do("EVAL", "return 1", "0").Err, "add the Go form of exactly this text to simulation.Config.Scripts")
 	assert.ErrorContains(t, do("EVAL", redismodel.CompareDel, "1", "b").Err, "too few keys or arguments")
 	assert.ErrorContains(t, do("EVAL", redismodel.CompareDel, "0", "b").Err, "too few keys or arguments")
 	assert.ErrorContains(t, do("EVAL", move, "x").Err, "not an integer")

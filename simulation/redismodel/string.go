@@ -114,24 +114,21 @@ func (x *execution) incr() Reply {
 	return number(n + 1)
 }
 
-// expirer makes EXPIRE and its relatives.
+// expirer makes EXPIRE and its relatives, which set the key's expiry. One in the past deletes the key.
 func expirer(name string, unit time.Duration, absolute bool) func(*execution) Reply {
-	return func(x *execution) Reply { return x.expire(name, x.args[1], unit, absolute) }
-}
-
-// expire sets the key's expiry. One in the past deletes the key.
-func (x *execution) expire(name, text string, unit time.Duration, absolute bool) Reply {
-	expires, err := expiry(name, text, unit, absolute, x.now)
-	switch {
-	case err != nil:
-		return failure(err)
-	case !x.exists:
-		return number(0)
-	case !expires.After(x.now):
-		return truth(x.delete())
+	return func(x *execution) Reply {
+		expires, err := expiry(name, x.args[1], unit, absolute, x.now)
+		switch {
+		case err != nil:
+			return failure(err)
+		case !x.exists:
+			return number(0)
+		case !expires.After(x.now):
+			return truth(x.delete())
+		}
+		x.put(x.value, expires)
+		return number(1)
 	}
-	x.put(x.value, expires)
-	return number(1)
 }
 
 // cad and cas are Tair's: they return -1 for a missing key.
@@ -139,7 +136,7 @@ func (x *execution) cad() Reply {
 	if !x.exists {
 		return number(-1)
 	}
-	return x.compareDel()
+	return truth(x.has(x.args[1]) && x.delete())
 }
 
 func (x *execution) cas() Reply {
@@ -154,13 +151,4 @@ func (x *execution) cas() Reply {
 		x.put(x.args[2], expires)
 	}
 	return truth(x.has(x.args[1]))
-}
-
-func (x *execution) compareDel() Reply { return truth(x.has(x.args[1]) && x.delete()) }
-
-func (x *execution) compareExpire() Reply {
-	if !x.has(x.args[1]) {
-		return number(0)
-	}
-	return x.expire("pexpire", x.args[2], time.Millisecond, false)
 }

@@ -72,7 +72,7 @@ var (
 	acquiring = []string{"acquire", "set", "setnx", "setex", "psetex", "cas"}
 	// setting are the others that set a key to their sender's value. Scripts and transactions are assumed to.
 	setting  = []string{"restore", "extend", "eval", "multi", "hset", "hsetnx", "hincrby"}
-	deleting = []string{"release", "del", "getdel", "cad", "delex", "comparedel"}
+	deleting = []string{"release", "del", "getdel", "cad", "delex"}
 )
 
 func requestOf(e *record.Event) request { return request{e.Process, e.Place, e.N} }

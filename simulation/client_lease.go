@@ -77,29 +77,18 @@ func (c *Client) has(lease Lease, h *holding) {
 // TryAcquireAll is Coordinator.TryAcquireAll. It returns a Lease for each key, in ascending order. All
 // of them are one lease: to extend or to release one of them extends or releases all.
 func (c *Client) TryAcquireAll(keys ...string) ([]Lease, error) {
-	return c.Gain(func(ctx context.Context) (*quorum.Lease, error) { return c.Coordinator.TryAcquireAll(ctx, keys...) }, keys...)
-}
-
-// Gain is TryAcquireAll for a function that takes a lease on one or several of the keys, such as a
-// reader's of a read/write lock. The checks see the result as a lease on each key that it has.
-func (c *Client) Gain(acquire func(context.Context) (*quorum.Lease, error), keys ...string) ([]Lease, error) {
-	without := func(keys []string, key string) []string {
-		return slices.DeleteFunc(slices.Clone(keys), func(other string) bool { return other == key })
-	}
 	var holdings []*holding
 	for _, key := range slices.Sorted(slices.Values(keys)) {
-		holdings = append(holdings, &holding{key: key, also: without(keys, key)})
+		also := slices.DeleteFunc(slices.Clone(keys), func(other string) bool { return other == key })
+		holdings = append(holdings, &holding{key: key, also: also})
 	}
-	lease, err := ask(c, func() (*quorum.Lease, error) { return acquire(c.ctx) }, holdings...)
+	lease, err := ask(c, func() (*quorum.Lease, error) { return c.Coordinator.TryAcquireAll(c.ctx, keys...) }, holdings...)
 	if err != nil {
 		return nil, err
 	}
-	has := lease.Keys()
-	holdings = slices.DeleteFunc(holdings, func(h *holding) bool { return !slices.Contains(has, h.key) })
 	leases := make([]Lease, len(holdings))
 	for i, h := range holdings {
 		leases[i] = &part{lease, h.key, leases}
-		h.also = without(has, h.key)
 		c.has(leases[i], h)
 	}
 	return leases, nil

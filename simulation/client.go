@@ -41,7 +41,6 @@ type Client struct {
 	holdings map[Lease]*holding
 	records  uint64
 	turns    uint64
-	letters  uint64
 	started  uint64
 	stirred  bool // the library may still be working on the last request
 }
@@ -165,46 +164,13 @@ func (c *Client) await() {
 	<-turn
 }
 
-// Send sends another process a letter, such as a handle's text. It takes a message's
-// latency plus delay. It reaches the incarnation of that process that exists on arrival,
-// if there is one. Link faults don't affect letters: the workload itself loses, repeats
-// and misdirects them.
-func (c *Client) Send(to, text string, delay time.Duration) {
+// Letters are what lies ready for a process, such as the texts of handles. All processes of a run share them,
+// as they would share a database. No lock is needed after a Sleep, because no other goroutine of the run works then.
+func (c *Client) Letters(to string) *[]string {
 	c.p.Exit()
-	c.letters++
-	p, w, n := c.p, c.p.w, c.letters
-	p.Tell(kernel.OpOrder{Kind: kernel.IsLetter, Place: c.Goroutine, N: n}, func() {
-		index := slices.Index(w.cfg.processNames(), to)
-		if index < 0 {
-			return
-		}
-		w.event(record.LetterSent, p.Name, "").Words = to
-		about := kernel.Draw(w.Seed, kernel.TagLetter, uint64(p.Index), uint64(p.incarnation), uint64(c.Goroutine), n)
-		takes := int64(w.latency(about) + max(0, delay))
-		over := func() bool { return w.running()+w.reboots == 0 }
-		w.Push(w.Now.Load()+takes, about, kernel.MomentOf(over, func() {
-			if to := w.processes[index]; !to.Gone() {
-				to.letters = append(to.letters, text)
-			}
-		}))
-	})
-}
-
-// Letter returns the next letter that has arrived. It doesn't wait.
-func (c *Client) Letter() (text string, ok bool) {
-	c.p.Exit()
-	c.letters++
-	p, done := c.p, make(chan struct{})
-	p.Post(kernel.OpOrder{Kind: kernel.IsMailbox, Place: c.Goroutine, N: c.letters}, func() {
-		if !p.Gone() && len(p.letters) > 0 {
-			text, ok = p.letters[0], true
-			p.letters = p.letters[1:]
-			p.w.event(record.LetterTaken, p.Name, "")
-		}
-		p.w.Awake = true
-		close(done)
-	})
-	<-done
-	p.Exit()
-	return text, ok
+	letters := c.p.w.letters
+	if letters[to] == nil {
+		letters[to] = new([]string)
+	}
+	return letters[to]
 }

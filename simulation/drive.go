@@ -16,7 +16,7 @@ import (
 
 // newWorld makes the world of a run, with everything that is due at its start.
 func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world {
-	w := &world{cfg: cfg, work: work, names: cfg.serverNames()}
+	w := &world{cfg: cfg, work: work, names: cfg.serverNames(), letters: map[string]*[]string{}}
 	w.Init(seed)
 	w.logs = cfg.Replicas > 0 || slices.ContainsFunc(schedule, func(f fault.Fault) bool {
 		return f.Kind == fault.Failover || f.Kind == fault.SplitBrain || f.Kind == fault.Restart && f.Keep != fault.KeepNothing

@@ -23,7 +23,6 @@ type process struct {
 	links         []link // one for each server, and the resource's last
 	calls         map[*call]struct{}
 	subscriptions map[string]*subscription // by address: those that are open, or to be opened
-	letters       []string                 // that have arrived
 	holdings      []*holding               // in the order in which they were acquired
 
 	several    atomic.Bool     // more than one goroutine runs its workload

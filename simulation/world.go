@@ -18,10 +18,11 @@ type world struct {
 	work   Workload
 	events int // events that happened
 
-	logs    bool // servers keep logs, because something may read them
-	reboots int // processes that have crashed and will start again
-	spares  int // servers that addresses have led to, see Switch
-	leases  int // acquired
+	logs    bool                 // servers keep logs, because something may read them
+	reboots int                  // processes that have crashed and will start again
+	spares  int                  // servers that addresses have led to, see Switch
+	leases  int                  // acquired
+	letters map[string]*[]string // see Client.Letters
 
 	names     []string // of servers, by their indexes
 	servers   []*server

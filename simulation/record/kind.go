@@ -23,8 +23,6 @@ const (
 	Started
 	Ended
 	Quarantined // the library takes no votes from Place for Validity
-	LetterSent  // to the process in Words
-	LetterTaken
 
 	// Requests and their answers.
 	Sent

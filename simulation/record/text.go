@@ -44,8 +44,6 @@ var kinds = [eventKinds]struct {
 	Started:     {"starts", "$process starts", OfProcess, ""},
 	Ended:       {"ends", "$process ends", OfProcess, ""},
 	Quarantined: {"quarantines", "$process quarantines $place for=$for", OfProcess, ""},
-	LetterSent:  {"sends", "$process sends$words a letter", OfProcess, ""},
-	LetterTaken: {"takes a letter", "$process takes a letter", OfProcess, ""},
 
 	Sent:              {"sent", "$process $op $place#$n", OfMessage, ""},
 	RequestLost:       {"loses", "$process loses $place#$n", OfMessage, "a request was lost"},

@@ -93,11 +93,9 @@ func takeTurns(c *simulation.Client) {
 // receive reads letters until one of them gives a lease, at most looks times.
 func receive(c *simulation.Client, looks int) simulation.Lease {
 	for range looks {
-		for {
-			text, ok := c.Letter()
-			if !ok {
-				break
-			}
+		for mine := c.Letters(c.Name); len(*mine) > 0; {
+			text := (*mine)[0]
+			*mine = (*mine)[1:]
 			handle, err := quorum.ParseHandle(text)
 			if err != nil {
 				c.Note("a letter that is no handle")
@@ -169,13 +167,20 @@ func send(c *simulation.Client, text string, d draws) {
 		}
 		return d.ms(about+1000, 4000)
 	}
-	c.Send(names[at], text, delay(relayDelay))
+	post := func(to string, takes time.Duration) {
+		c.Go(func(c *simulation.Client) {
+			c.Sleep(takes)
+			letters := c.Letters(to)
+			*letters = append(*letters, text)
+		})
+	}
+	post(names[at], delay(relayDelay))
 	switch d.pick(relayFate, 6) {
 	case 0: // twice
-		c.Send(names[at], text, delay(relayDelay+2000))
+		post(names[at], delay(relayDelay+2000))
 	case 1, 2: // to the other client, too
-		c.Send(names[1-at], text, delay(relayDelay+2000))
+		post(names[1-at], delay(relayDelay+2000))
 	case 3: // and to itself, because maybe no other client got it
-		c.Send(c.Name, text, delay(relayDelay+2000))
+		post(c.Name, delay(relayDelay+2000))
 	}
 }

@@ -31,8 +31,6 @@ const (
 	IsSpawn
 	IsTurn
 	IsEnd
-	IsLetter
-	IsMailbox
 )
 
 func (o OpOrder) compare(p OpOrder) int {

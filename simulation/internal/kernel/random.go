@@ -22,10 +22,8 @@ const (
 	TagReorder
 	TagRepeat
 	TagEvict
-	_ // these two are gone: a number stands for the same draws forever
+	_ // it is gone: a number stands for the same draws forever
 	TagTurn
-	_
-	TagLetter
 )
 
 // Draw is the only source of randomness: a hash of the seed, the purpose and the subject.

@@ -167,10 +167,6 @@ func (r *reader) tell(e *record.Event, lane string) {
 		}
 	case record.Noted:
 		text = ": " + e.Words
-	case record.LetterSent:
-		text = ": sends " + e.Words + " a letter"
-	case record.LetterTaken:
-		text = ": takes a letter"
 	case record.Quarantined:
 		text = "quarantines " + e.Place
 		if e.Validity > 0 {

@@ -18,20 +18,15 @@ type call struct {
 	execute func(*request) // when it has arrived at its place
 
 	// The call ends with the context, or without one at this monotonic time.
-	ctx context.Context
-	due int64
-	// The answer goes to a receiver of votes, or to a channel that has room for it.
-	to    wire.Receiver
-	reply chan *answer
+	ctx     context.Context
+	due     int64
+	receive func(*answer) // is called once, on the driver's goroutine, and must not block
 
 	opens *subscription // on a connection of its own; nil: it uses the link
 
 	// Only the driver uses what follows.
 	answered bool
-	// The events of most calls, allocated together with the call.
-	request request
-	back    reply
-	bound   kernel.Timer
+	bound    kernel.Timer
 }
 
 // answer is the reply to a call: to a request of the library a vote, to others a value. Both have
@@ -41,6 +36,15 @@ type answer struct {
 	value any
 }
 
+// The orders of Redis's own commands and of subscriptions among the operations, and what is added to those of a
+// server's second name.
+const (
+	commandOp = 1<<8 + iota
+	subscribeOp
+
+	againOp = 1 << 16
+)
+
 // failed is the answer of a call that failed.
 func failed(err error, unsent bool) *answer {
 	return &answer{vote: wire.Vote{Err: err, Unsent: unsent}}
@@ -49,7 +53,8 @@ func failed(err error, unsent bool) *answer {
 // do posts the call and waits for the answer on one channel. The driver delivers the context's end there
 // too, because a select with two ready cases would be random.
 func (c *call) do(order kernel.OpOrder) *answer {
-	c.reply = make(chan *answer, 1)
+	reply := make(chan *answer, 1)
+	c.receive = func(a *answer) { reply <- a }
 	if c.p.Dead.Load() {
 		c.p.Remain()
 		return failed(ErrCrashed, true)
@@ -58,7 +63,7 @@ func (c *call) do(order kernel.OpOrder) *answer {
 		defer context.AfterFunc(c.ctx, c.cancel)()
 	}
 	c.post(order)
-	return <-c.reply
+	return <-reply
 }
 
 func (c *call) post(order kernel.OpOrder) {
@@ -92,7 +97,7 @@ func (c *call) begin() {
 	switch {
 	case p.Gone(): // a fault has ended it
 	case p.PausedUntil > now:
-		p.PushFrom(p.PausedUntil, now, c.tie(0), kernel.MomentOf(c.over, c.send))
+		p.Push(now, c.tie(0), c.over, c.send)
 	default:
 		c.send()
 	}
@@ -101,37 +106,37 @@ func (c *call) begin() {
 // send sends the request.
 func (c *call) send() {
 	c.event(record.Sent).Op = c.name
-	c.request.call = c
+	r := &request{call: c}
 	if c.opens == nil {
-		c.request.incarnation = c.p.link(c.place).incarnation
+		r.incarnation = c.p.link(c.place).incarnation
 	}
 	delay, lost := c.passage(fault.Requests)
 	w := c.p.w
 	at := w.Now.Load() + int64(delay)
 	// The copy may arrive although the original was lost.
 	if by, repeated := c.repeats(); repeated {
-		w.Push(at+int64(by), c.tie(7), &request{call: c, incarnation: c.request.incarnation, again: true})
+		copied := &request{call: c, incarnation: r.incarnation, again: true}
+		w.Push(at+int64(by), c.tie(7), nil, func() {
+			c.event(record.RequestDuplicated)
+			c.execute(copied)
+		})
 	}
 	if lost {
 		c.event(record.RequestLost)
 		return
 	}
-	w.Push(at, c.tie(1), &c.request)
+	w.Push(at, c.tie(1), nil, func() { c.execute(r) }) // also if its sender is gone
 }
 
-// answer wakes the caller, or calls its Receiver on the driver's goroutine. That is safe:
-// Receive doesn't block, and all other goroutines are blocked and hold no locks.
+// answer ends the call. Its receiver may be the library's, which is safe: all other goroutines are
+// blocked and hold no locks.
 func (c *call) answer(a *answer) {
 	if c.answered {
 		return
 	}
 	c.answered, c.p.w.Awake = true, true
 	delete(c.p.calls, c)
-	if c.to == nil {
-		c.reply <- a
-	} else {
-		c.to.Receive(a.vote)
-	}
+	c.receive(a)
 }
 
 // abandon ends the wait of a process that has crashed.
@@ -146,7 +151,7 @@ func (c *call) cancel() {
 // failSoon lets the call fail at this moment.
 func (c *call) failSoon(leg uint64, kind record.EventKind, err error) {
 	if !c.over() {
-		c.p.Push(c.p.w.Now.Load(), c.tie(leg), kernel.MomentOf(c.over, func() { c.fail(kind, err) }))
+		c.p.Push(c.p.w.Now.Load(), c.tie(leg), c.over, func() { c.fail(kind, err) })
 	}
 }
 
@@ -180,45 +185,25 @@ type request struct {
 // link is the sender's connection.
 func (r *request) link() *link { return r.call.p.link(r.call.place) }
 
-func (r *request) Live() bool { return true } // also if its sender is gone
-
-func (r *request) Happen() {
-	if r.again {
-		r.call.event(record.RequestDuplicated)
-	}
-	r.call.execute(r)
-}
-
-// reply sends the answer.
+// reply sends the answer. The process misses it if the call ends first.
 func (r *request) reply(a *answer) {
 	c := r.call
 	if r.again {
 		return
 	}
-	c.back = reply{c, a}
-	if !c.arrive(fault.Replies, c.tie(2), &c.back) {
+	e := c.arrive(c.tie(2), c.over, func() {
+		c.event(record.Received)
+		c.answer(a)
+	})
+	if e == nil {
 		c.event(record.ReplyLost)
+		return
 	}
-}
-
-// reply is an answer on its way to the process.
-type reply struct {
-	call   *call
-	answer *answer
-}
-
-func (r *reply) Live() bool { return !r.call.over() }
-
-// Missed reports a reply that comes after the call has ended.
-func (r *reply) Missed(at int64) {
-	if !r.call.p.Gone() {
-		r.call.event(record.Ignored).At = time.Duration(at)
+	e.Missed = func(at int64) {
+		if !c.p.Gone() {
+			c.event(record.Ignored).At = time.Duration(at)
+		}
 	}
-}
-
-func (r *reply) Happen() {
-	r.call.event(record.Received)
-	r.call.answer(r.answer)
 }
 
 // cutConnection closes the connection to a server. Sent requests still arrive; calls that

@@ -155,11 +155,11 @@ func (c *Client) await() {
 		}
 		p.turns = append(p.turns, turn)
 		tie := kernel.Draw(w.Seed, kernel.TagTurn, uint64(p.Index), uint64(c.Goroutine), n)
-		p.Push(w.Now.Load(), tie, kernel.MomentOf(p.Gone, func() {
+		p.Push(w.Now.Load(), tie, p.Gone, func() {
 			p.turns = slices.DeleteFunc(p.turns, func(other chan struct{}) bool { return other == turn })
 			w.Awake = true
 			close(turn)
-		}))
+		})
 	})
 	<-turn
 }

@@ -55,7 +55,7 @@ func (w *world) drive() {
 		case ok:
 			w.Now.Store(e.At)
 			w.events++
-			e.What.Happen()
+			e.Do()
 			continue
 		case w.running() > 0:
 			w.stuck("nothing is left that could wake them")

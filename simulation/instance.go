@@ -53,22 +53,13 @@ func (i instance) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver
 		return
 	}
 	c := i.call(cmd.Op.String(), func(s *server, r *request) { s.vote(r, cmd) })
-	c.to, c.due = to, i.p.Mono()+int64(timeout)
+	c.receive, c.due = func(a *answer) { to.Receive(a.vote) }, i.p.Mono()+int64(timeout)
 	order := kernel.OpOrder{Op: int(cmd.Op), N: uint64(cmd.Fence.Token), Value: cmd.Value}
 	if len(cmd.Keys) > 0 {
 		order.Key = cmd.Keys[0]
 	}
 	c.post(order)
 }
-
-// The orders of Redis's own commands and of subscriptions among the operations, and what is added to those of a
-// server's second name.
-const (
-	commandOp = 1<<8 + iota
-	subscribeOp
-
-	againOp = 1 << 16
-)
 
 // ask makes a call and waits for its answer.
 func (i instance) ask(ctx context.Context, c *call, order kernel.OpOrder) *answer {

@@ -11,11 +11,11 @@ import (
 // start lets a process begin now.
 func (p *process) start(work Workload) {
 	w := p.w
-	p.Push(w.Now.Load(), kernel.Draw(w.Seed, kernel.TagTie, uint64(p.Index)), kernel.MomentOf(p.Gone, func() {
+	p.Push(w.Now.Load(), kernel.Draw(w.Seed, kernel.TagTie, uint64(p.Index)), p.Gone, func() {
 		w.event(record.Started, p.Name, "")
 		w.Awake = true
 		go p.main(work)
-	}))
+	})
 }
 
 // main is the process's own goroutine.
@@ -101,7 +101,7 @@ func (p *process) reboot(after int64) {
 	p.crash()
 	w := p.w
 	w.reboots++
-	w.Schedule(w.Now.Load()+after, func() {
+	w.Ahead(w.Now.Load()+after, nil, func() {
 		w.reboots--
 		next := newProcess(w, p.Index, p.Name, p)
 		w.processes[p.Index] = next

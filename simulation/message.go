@@ -95,17 +95,11 @@ func (m *message) passage(way fault.Way) (delay time.Duration, lost bool) {
 	return delay, lost
 }
 
-// arrive lets the message arrive at its place, unless it is lost, and reports whether it does.
-func (m *message) arrive(way fault.Way, tie uint64, what kernel.Happening) bool {
-	delay, lost := m.passage(way)
+// arrive lets the message arrive at the process. It returns the event, nil if the message is lost.
+func (m *message) arrive(tie uint64, over func() bool, do func()) *kernel.Event {
+	delay, lost := m.passage(fault.Replies)
 	if lost {
-		return false
+		return nil
 	}
-	at := m.p.w.Now.Load() + int64(delay)
-	if way == fault.Replies {
-		m.p.Push(at, tie, what)
-	} else {
-		m.p.w.Push(at, tie, what)
-	}
-	return true
+	return m.p.Push(m.p.w.Now.Load()+int64(delay), tie, over, do)
 }

@@ -94,13 +94,13 @@ func (p *process) suspend(until int64, frozen bool) {
 	p.asleepUntil = max(p.asleepUntil, until)
 	p.Suspend(frozen)
 	p.believes()
-	p.w.Ahead(p.asleepUntil, kernel.MomentOf(p.Gone, func() {
+	p.w.Ahead(p.asleepUntil, p.Gone, func() {
 		if p.w.Now.Load() >= p.asleepUntil {
 			p.Wake()
 			p.believes()
 			p.Reset()
 		}
-	}))
+	})
 }
 
 // crash ends the process. What it has sent stays on its way.

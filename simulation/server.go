@@ -71,7 +71,6 @@ type entry struct {
 
 // withheld is an answer that waits for replicas.
 type withheld struct {
-	s      *server
 	r      *request
 	over   bool
 	answer func() *answer // as it is then
@@ -177,7 +176,7 @@ func (s *server) kill() {
 // recovers ends a fault of the server at a moment, if restore does not find that another
 // fault has come between.
 func (s *server) recovers(at int64, restore func() bool) {
-	s.w.Schedule(at, func() {
+	s.w.Ahead(at, nil, func() {
 		if restore() {
 			s.trouble = max(s.trouble, s.w.Now.Load())
 			s.w.event(record.Back, "", s.name)

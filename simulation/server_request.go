@@ -226,20 +226,20 @@ func (s *server) withhold(r *request, atMost time.Duration, wrote, replicas int,
 		r.reply(answer())
 		return
 	}
-	b := &withheld{s: s, r: r, answer: answer}
+	b := &withheld{r: r, answer: answer}
 	s.blocked = append(s.blocked, b)
-	s.w.Push(until, r.call.tie(6), b)
+	s.sendAt(until, b)
 }
 
-func (b *withheld) Live() bool { return !b.over }
-
-func (b *withheld) Happen() {
-	s := b.s
-	if s.hungUntil > s.w.Now.Load() {
-		s.w.Push(s.hungUntil, b.r.call.tie(6), b)
-		return
-	}
-	b.over = true
-	s.blocked = slices.DeleteFunc(s.blocked, func(o *withheld) bool { return o == b })
-	b.r.reply(b.answer())
+// sendAt sends a withheld answer at a moment, or when the server no longer hangs.
+func (s *server) sendAt(at int64, b *withheld) {
+	s.w.Push(at, b.r.call.tie(6), func() bool { return b.over }, func() {
+		if s.hungUntil > s.w.Now.Load() {
+			s.sendAt(s.hungUntil, b)
+			return
+		}
+		b.over = true
+		s.blocked = slices.DeleteFunc(s.blocked, func(o *withheld) bool { return o == b })
+		b.r.reply(b.answer())
+	})
 }

@@ -63,7 +63,7 @@ func (s *server) leads(f fault.Fault, second *server) {
 	end := int64(kernel.Never)
 	if f.For != 0 {
 		end = s.w.Now.Load() + int64(f.For)
-		s.w.Schedule(end, s.leadsBack)
+		s.w.Ahead(end, nil, s.leadsBack)
 	}
 	s.trouble, second.trouble = max(s.trouble, end), end
 	second.lost = s.w.Now.Load()

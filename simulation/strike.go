@@ -27,7 +27,7 @@ func (w *world) plan(f fault.Fault) {
 // to the witness.
 func (w *world) strikeAt(at int64, f fault.Fault) {
 	over := func() bool { return w.running()+w.reboots == 0 && !w.cfg.Witness }
-	w.Ahead(at, kernel.MomentOf(over, func() { w.strike(f) }))
+	w.Ahead(at, over, func() { w.strike(f) })
 }
 
 // strike applies a fault to all that it names.

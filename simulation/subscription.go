@@ -87,14 +87,14 @@ func (e *subscription) ended() bool { return e.over || e.p.Gone() }
 // notify sends a notification. It reports whether the notification will arrive.
 func (e *subscription) notify(key string) bool {
 	m := e.message()
-	return m.arrive(fault.Replies, m.tie(6), kernel.MomentOf(e.ended, func() {
+	return m.arrive(m.tie(6), e.ended, func() {
 		e.p.w.event(record.Notified, e.p.Name, m.placeName()).Key = key
 		e.p.w.Awake = true
 		select {
 		case e.keys <- key:
 		default: // too many are unread, and the last ones are lost
 		}
-	}))
+	}) != nil
 }
 
 // unsubscribe closes it on the process's side.
@@ -107,7 +107,9 @@ func (e *subscription) unsubscribe() {
 			return
 		}
 		m := e.message()
-		m.arrive(fault.Requests, m.tie(6), kernel.MomentOf(func() bool { return e.closed }, func() { e.closed = true }))
+		if delay, lost := m.passage(fault.Requests); !lost {
+			e.p.w.Push(e.p.w.Now.Load()+int64(delay), m.tie(6), func() bool { return e.closed }, func() { e.closed = true })
+		}
 	})
 }
 
@@ -132,12 +134,12 @@ func (e *subscription) reset() {
 // broken lets the process notice a broken connection after a while.
 func (e *subscription) broken(m *message, after time.Duration) {
 	w := e.p.w
-	e.p.Push(w.Now.Load()+int64(after), m.tie(6), kernel.MomentOf(e.ended, func() {
+	e.p.Push(w.Now.Load()+int64(after), m.tie(6), e.ended, func() {
 		w.event(record.SubscriptionLost, e.p.Name, m.placeName())
 		e.over, w.Awake = true, true
 		delete(e.p.subscriptions, e.address)
 		e.end(ErrReset)
-	}))
+	})
 }
 
 // sorted returns the open subscriptions in the order of their addresses.

@@ -76,19 +76,16 @@ func (k *Kernel) post(o op) {
 }
 
 // Push enters an event at the true time at, or at once if that has passed.
-func (k *Kernel) Push(at int64, tie uint64, what Happening) {
-	k.push(&event{At: at, first: at, tie: tie, What: what})
+func (k *Kernel) Push(at int64, tie uint64, over func() bool, do func()) {
+	k.push(&Event{At: at, first: at, tie: tie, over: over, Do: do})
 }
 
 // Ahead enters an event that comes before all others of its moment.
-func (k *Kernel) Ahead(at int64, what Happening) {
-	k.push(&event{At: at, first: -1, What: what})
+func (k *Kernel) Ahead(at int64, over func() bool, do func()) {
+	k.push(&Event{At: at, first: -1, over: over, Do: do})
 }
 
-// Schedule is Ahead for an event that always has an effect.
-func (k *Kernel) Schedule(at int64, do func()) { k.Ahead(at, moment{do: do}) }
-
-func (k *Kernel) push(e *event) {
+func (k *Kernel) push(e *Event) {
 	if e.At == Never {
 		return
 	}
@@ -101,15 +98,15 @@ func (k *Kernel) push(e *event) {
 	heap.Push(&k.queue, e)
 }
 
-// Next removes the next live event from the queue. Events of a paused process are deferred
-// until it runs again.
-func (k *Kernel) Next() (e *event, ok bool) {
+// Next removes the next event that has an effect from the queue. Events of a paused process are
+// deferred until it runs again.
+func (k *Kernel) Next() (e *Event, ok bool) {
 	for len(k.queue) > 0 {
-		e := heap.Pop(&k.queue).(*event)
+		e := heap.Pop(&k.queue).(*Event)
 		switch {
-		case !e.What.Live():
-			if m, ok := e.What.(interface{ Missed(at int64) }); ok {
-				m.Missed(e.At)
+		case e.over != nil && e.over():
+			if e.Missed != nil {
+				e.Missed(e.At)
 			}
 		case e.pausedUntil != nil && *e.pausedUntil > e.At:
 			e.At = *e.pausedUntil

@@ -90,11 +90,10 @@ func (p *Process) Tell(order OpOrder, do func()) {
 }
 
 // Push enters an event that reaches the process: a pause defers it.
-func (p *Process) Push(at int64, tie uint64, what Happening) { p.PushFrom(at, at, tie, what) }
-
-// PushFrom is Push of an event that was deferred from an earlier moment.
-func (p *Process) PushFrom(at, first int64, tie uint64, what Happening) {
-	p.kernel.push(&event{At: at, first: first, tie: tie, pausedUntil: &p.PausedUntil, What: what})
+func (p *Process) Push(at int64, tie uint64, over func() bool, do func()) *Event {
+	e := &Event{At: at, first: at, tie: tie, pausedUntil: &p.PausedUntil, over: over, Do: do}
+	p.kernel.push(e)
+	return e
 }
 
 // The part of clock.Clock that is not simulated.

@@ -1,41 +1,25 @@
 package kernel
 
-// Happening is the effect of an event. It runs on the driver's goroutine.
-type Happening interface {
-	// Live reports whether there still is an effect. If not, the event is dropped and time
-	// doesn't advance to it.
-	Live() bool
-	Happen()
-}
-
-// moment is a Happening made of functions.
-type moment struct {
-	over func() bool
-	do   func()
-}
-
-// MomentOf makes a Happening of functions. over says whether it has no effect any more; nil: it
-// always has one.
-func MomentOf(over func() bool, do func()) Happening { return moment{over, do} }
-
-func (m moment) Live() bool { return m.over == nil || !m.over() }
-
-func (m moment) Happen() { m.do() }
-
-// event is one entry of the queue.
-type event struct {
-	At    int64 // true time
+// Event is what happens at a moment of true time. Its functions run on the driver's goroutine.
+type Event struct {
+	At    int64
 	first int64 // when it was due before a pause deferred it; the order of deferred events
 	tie   uint64
 	n     uint64 // order of entry, the last resort
 	// pausedUntil is that of the process that it reaches, whose pause defers it; nil: there is none.
 	pausedUntil *int64
-	What        Happening
+
+	// over reports whether it has no effect any more: then it is dropped, and time doesn't advance
+	// to it. nil: it always has one.
+	over func() bool
+	Do   func()
+	// Missed, if it isn't nil, is called when an event is dropped.
+	Missed func(at int64)
 }
 
 // queue is the events, as container/heap wants them. Events of one moment have a seeded order. Equal
 // times are normal, because all servers have the same timeout, and code must not rely on any order.
-type queue []*event
+type queue []*Event
 
 func (q queue) Len() int { return len(q) }
 
@@ -54,7 +38,7 @@ func (q queue) Less(i, j int) bool {
 
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
-func (q *queue) Push(e any) { *q = append(*q, e.(*event)) }
+func (q *queue) Push(e any) { *q = append(*q, e.(*Event)) }
 
 func (q *queue) Pop() any {
 	last := len(*q) - 1

@@ -90,7 +90,7 @@ func (t *Timer) add() {
 	t.push()
 }
 
-func (t *Timer) push() { t.p.Push(t.p.Present().Mono.When(t.due), t.tie, t) }
+func (t *Timer) push() { t.p.Push(t.p.Present().Mono.When(t.due), t.tie, t.ended, t.happen) }
 
 // Reset enters all timers anew after the clock's rate has changed.
 func (p *Process) Reset() {
@@ -110,15 +110,13 @@ func (p *Process) DropTimers() {
 // Waiting reports whether the timer, on its own, still has an effect.
 func (t *Timer) Waiting() bool { return !t.over && (t.ends == nil || t.ends.Waiting()) }
 
-func (t *Timer) Live() bool {
-	if t.p.Gone() || t.over {
-		return false
-	}
+// ended reports whether nothing waits for the timer and those that are joined to it.
+func (t *Timer) ended() bool {
 	waits := func(t *Timer) bool { return t.Waiting() && !t.bound }
-	return waits(t) || slices.ContainsFunc(t.more, waits)
+	return t.p.Gone() || t.over || !waits(t) && !slices.ContainsFunc(t.more, waits)
 }
 
-func (t *Timer) Happen() {
+func (t *Timer) happen() {
 	k := t.p.kernel
 	if t.ch != nil {
 		k.Timers++

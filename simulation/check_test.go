@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -40,59 +41,100 @@ func hold(d time.Duration) simulation.Workload {
 	}
 }
 
-func TestEndlessWorkIsBrokenOff(t *testing.T) {
-	r := run(t, 1, simulation.Config{Horizon: time.Minute}, nil, func(c *simulation.Client) {
-		for {
-			c.Sleep(time.Second)
-		}
-	})
-	require.Equal(t, []record.ViolationKind{record.Stuck}, r.Kinds())
-	assert.Contains(t, r.Log.Violations()[0].Text, "c1, c2: not ended after 1m0s")
-	assert.Equal(t, time.Minute, r.Ended.Truncate(time.Second))
-
-	r = run(t, 1, simulation.Config{MaxEvents: 50}, nil, hold(0))
-	require.Equal(t, []record.ViolationKind{record.Stuck}, r.Kinds())
-	assert.Contains(t, r.Log.Violations()[0].Text, "not ended after 50 events")
-}
-
 // forEver blocks and never ends; the leak check of this package ignores it by its name.
 func forEver() { <-make(chan struct{}) }
 
-func TestDeadlockIsFound(t *testing.T) {
-	cfg := simulation.Config{Processes: 1}
-	cfg.Quorum.Lab.ClockMonitor = quorum.Off
-	r := run(t, 1, cfg, nil, func(*simulation.Client) { forEver() })
-	require.Equal(t, []record.ViolationKind{record.LeftOver, record.Stuck}, r.Kinds())
-	assert.Contains(t, r.Log.Violations()[0].Text, "nothing is left that could wake them")
-	assert.Contains(t, r.Log.Violations()[0].Text, "simulation_test.forEver", "it shows where")
+// A run that can't go on, or that breaks what the simulation asks of it, says so.
+func TestBrokenRuns(t *testing.T) {
+	alone := simulation.Config{Processes: 1}
+	alone.Quorum.Lab.ClockMonitor = quorum.Off
+	gives := func(lease simulation.Lease) simulation.Config {
+		cfg := alone
+		cfg.Locker = func(simulation.Process) (simulation.Locker, error) { return odd{lease: lease}, nil }
+		return cfg
+	}
+	for name, test := range map[string]struct {
+		cfg   simulation.Config
+		work  simulation.Workload
+		kinds []record.ViolationKind
+		says  []string // the first violation
+	}{
+		"it never ends": {
+			simulation.Config{Horizon: time.Minute},
+			func(c *simulation.Client) {
+				for {
+					c.Sleep(time.Second)
+				}
+			},
+			[]record.ViolationKind{record.Stuck},
+			[]string{"c1, c2: not ended after 1m0s"},
+		},
+		"it has too many events": {
+			simulation.Config{MaxEvents: 50}, hold(0), []record.ViolationKind{record.Stuck}, []string{"not ended after 50 events"},
+		},
+		"it is blocked": {
+			alone, func(*simulation.Client) { forEver() },
+			[]record.ViolationKind{record.LeftOver, record.Stuck},
+			[]string{"nothing is left that could wake them", "simulation_test.forEver"},
+		},
+		"a goroutine remains": {
+			alone, func(*simulation.Client) { go forEver() }, []record.ViolationKind{record.LeftOver}, nil,
+		},
+		"a goroutine panics": {
+			alone, func(c *simulation.Client) { c.Go(func(*simulation.Client) { panic("at the disco") }) },
+			[]record.ViolationKind{record.Panicked}, []string{"c1: at the disco"},
+		},
+		"its timers are real": {
+			alone,
+			func(c *simulation.Client) {
+				c.Clock().Timer(time.Second).Stop()
+				c.Clock().Ticker(time.Second).Stop()
+				c.Clock().AfterFunc(time.Second, func() {}).Stop()
+				c.Clock().Tick(time.Second)
+			},
+			[]record.ViolationKind{record.Unsimulated}, []string{"c1 calls Clock.AfterFunc"},
+		},
+		"its lock gives nothing": {
+			gives(nil), func(c *simulation.Client) { take(c) },
+			[]record.ViolationKind{record.Panicked}, []string{"neither a lease nor an error"},
+		},
+		"its leases can't be compared": {
+			gives(uncomparable{}), func(c *simulation.Client) { take(c) },
+			[]record.ViolationKind{record.Panicked}, []string{"can't be compared"},
+		},
+		"it hides a lease from the checks": {
+			alone,
+			func(c *simulation.Client) {
+				lease, err := c.Coordinator.TryAcquire(c.Context(), key)
+				require.NoError(t, err)
+				_ = c.Write(lease, 1, 0)
+			},
+			[]record.ViolationKind{record.Panicked}, []string{"no check knows it"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := run(t, 1, test.cfg, nil, test.work)
+			require.Equal(t, test.kinds, r.Kinds())
+			for _, says := range test.says {
+				assert.Contains(t, r.Log.Violations()[0].Text, says)
+			}
+		})
+	}
 }
 
-func TestGoroutinesLeftOverAreFound(t *testing.T) {
-	r := run(t, 1, simulation.Config{Processes: 1}, nil, func(*simulation.Client) { go forEver() })
-	require.Equal(t, []record.ViolationKind{record.LeftOver}, r.Kinds())
+// odd is a Locker that breaks its contract.
+type odd struct {
+	simulation.Locker
+	lease simulation.Lease
 }
 
-func TestPanicIsFound(t *testing.T) {
-	r := run(t, 1, simulation.Config{}, nil, func(c *simulation.Client) {
-		if c.Index == 1 {
-			panic("at the disco")
-		}
-		hold(0)(c)
-	})
-	require.Equal(t, []record.ViolationKind{record.Panicked}, r.Kinds())
-	assert.Contains(t, r.Log.Violations()[0].Text, "c2: at the disco")
-	assert.Equal(t, 1, count(r, "c1", "write"), "the others go on")
-}
+func (odd) Close(context.Context) error { return nil }
 
-func TestWhatCantBeSimulatedIsFound(t *testing.T) {
-	r := run(t, 1, simulation.Config{Processes: 1}, nil, func(c *simulation.Client) {
-		c.Clock().Timer(time.Second).Stop()
-		c.Clock().Ticker(time.Second).Stop()
-		c.Clock().AfterFunc(time.Second, func() {}).Stop()
-		c.Clock().Tick(time.Second)
-	})
-	require.Equal(t, []record.ViolationKind{record.Unsimulated}, r.Kinds())
-	assert.Len(t, r.Log.Violations(), 4)
+func (o odd) TryAcquire(context.Context, string) (simulation.Lease, error) { return o.lease, nil }
+
+type uncomparable struct {
+	simulation.Lease
+	_ []int
 }
 
 // A fault changes nothing before it: other random values don't depend on it.

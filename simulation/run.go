@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,12 +38,9 @@ func (r Result) Kinds() []record.ViolationKind {
 // With returns a copy of the Result with one more violation in the log, at its moment. It
 // is for demands of a scenario, which the checks can't know.
 func (r Result) With(v record.Violation) Result {
-	all := slices.Concat(r.Log...)
-	at := slices.IndexFunc(all, func(e record.Event) bool { return e.At > v.At })
-	if at < 0 {
-		at = len(all)
-	}
-	r.Log = record.Log{slices.Insert(all, at, record.Event{At: v.At, Kind: record.Found, Violation: &v})}
+	all := append(slices.Concat(r.Log...), record.Event{At: v.At, Kind: record.Found, Violation: &v})
+	slices.SortStableFunc(all, func(a, b record.Event) int { return cmp.Compare(a.At, b.At) })
+	r.Log = record.Log{all}
 	return r
 }
 

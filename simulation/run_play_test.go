@@ -72,14 +72,3 @@ func update(c *simulation.Client, lease simulation.Lease) {
 
 // at counts from one second on: before that the processes verify the servers.
 func at(d time.Duration) time.Duration { return time.Second + d }
-
-// count returns the number of entries of this kind in the history.
-func count(r simulation.Result, process, what string) int {
-	n := 0
-	for _, e := range r.Log.History() {
-		if e.Process == process && e.Kind.String() == what {
-			n++
-		}
-	}
-	return n
-}

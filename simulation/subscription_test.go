@@ -144,11 +144,6 @@ func TestGo(t *testing.T) {
 	r := run(t, 1, simulation.Config{Processes: 1, Witness: true}, nil, take)
 	require.Empty(t, r.Log.Violations())
 	require.Equal(t, []string{"0", "1", "2", "3", "4"}, order)
-
-	r = run(t, 1, simulation.Config{Processes: 1}, nil, func(c *simulation.Client) {
-		c.Go(func(*simulation.Client) { panic("no") })
-	})
-	require.Equal(t, []record.ViolationKind{record.Panicked}, r.Kinds())
 }
 
 // A crash ends all goroutines, including those that haven't started.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
-	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
@@ -42,10 +41,6 @@ type Config struct {
 	// ServerAge is how long the servers have been up at the start. Default 1 h:
 	// longer than any quarantine.
 	ServerAge time.Duration
-
-	// Persistence is what the servers report to keep over a restart. What they really
-	// keep depends on the Restart: a disk may lie.
-	Persistence fault.Keep
 
 	// Eviction is the eviction policy that the servers report. Default "noeviction".
 	// Only an Evict fault evicts keys.
@@ -83,9 +78,6 @@ type Config struct {
 	MaxEvents int
 }
 
-// keeps are the kinds of persistence, from weak to strong.
-var keeps = []fault.Keep{fault.KeepNothing, fault.KeepSecond, fault.KeepAll}
-
 func (c Config) complete() Config {
 	c.Servers, c.Processes = cmp.Or(c.Servers, 5), cmp.Or(c.Processes, 2)
 	if c.LatencyMin == 0 && c.LatencyMax == 0 {
@@ -116,8 +108,6 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: SemiSync is %v, want 0 to 1m", ErrConfig, c.SemiSync)
 	case c.SemiSync > 0 && c.Replicas == 0:
 		return fmt.Errorf("%w: SemiSync is %v without Replicas: there is no replica to wait for", ErrConfig, c.SemiSync)
-	case !slices.Contains(keeps, c.Persistence):
-		return fmt.Errorf("%w: no such Persistence %q", ErrConfig, c.Persistence)
 	case !slices.Contains([]Guarding{Unguarded, GuardWrites, GuardAdmits, GuardIdempotent, GuardRepeats}, c.Guard):
 		return fmt.Errorf("%w: no such Guard %q", ErrConfig, c.Guard)
 	}

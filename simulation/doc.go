@@ -86,8 +86,8 @@
 // A server executes the library's commands and Redis's own (see Redis) on the same data,
 // as Redis 7 does: a test compares the two, command by command. Keys expire by the
 // server's wall clock, exactly at the end of their TTL; a real server keeps them up to a
-// millisecond longer. What a server keeps over a Restart, what its replicas have at a
-// Failover, and what it reports of its persistence are independent.
+// millisecond longer. What a server keeps over a Restart and what its replicas have at a
+// Failover are independent.
 //
 // In a SplitBrain, a server is a new master plus the old one, which some processes still
 // reach. The trace names the old one with an apostrophe: A and A'. After a Switch it names the

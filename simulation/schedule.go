@@ -13,6 +13,9 @@ import (
 // Schedule is the list of faults of one run.
 type Schedule []fault.Fault
 
+// keeps are the kinds of persistence.
+var keeps = []fault.Keep{fault.KeepNothing, fault.KeepSecond, fault.KeepAll}
+
 // longest bounds every time in a schedule, so that sums don't overflow.
 const longest = 30 * 24 * time.Hour
 

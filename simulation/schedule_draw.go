@@ -11,9 +11,6 @@ import (
 // Draw draws a random schedule from a seed: first those of the kinds of faults that the run
 // has, then up to most faults of these kinds within span. Runs with few kinds find bugs that
 // runs with all kinds hide ("swarm testing"). Without kinds there are no faults.
-//
-// It draws everything that Config allows, except a disk that lies: a Restart keeps at
-// least what Config.Persistence says.
 func Draw(seed uint64, cfg Config, of []fault.Kind, most int, span time.Duration) Schedule {
 	cfg = cfg.complete()
 	of = slices.DeleteFunc(slices.Clone(of), func(k fault.Kind) bool { return k == fault.Lag && cfg.Replicas == 0 })
@@ -103,12 +100,7 @@ func (d drawer) fault(kind fault.Kind, span time.Duration) fault.Fault {
 			f.By = -f.By
 		}
 	case fault.Restart:
-		f.Server, f.For = server, longer
-		honest := keeps
-		for len(honest) > 1 && honest[0] != d.cfg.Persistence {
-			honest = honest[1:]
-		}
-		f.Keep = honest[d.pick(22, len(honest))]
+		f.Server, f.For, f.Keep = server, longer, keeps[d.pick(22, len(keeps))]
 	case fault.Hang:
 		f.Server, f.For = server, longer
 	case fault.Failover, fault.SplitBrain:

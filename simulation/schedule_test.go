@@ -71,7 +71,6 @@ func TestRunRefusesWhatItCantPlay(t *testing.T) {
 		"Replicas is 6":     {Replicas: 6},
 		"SemiSync is 1s":    {SemiSync: time.Second},
 		`no such Guard "x"`: {Guard: "x"},
-		`Persistence "x"`:   {Persistence: "x"},
 	}
 	for want, cfg := range configs {
 		_, err := simulation.Run(1, cfg, nil, nothing)

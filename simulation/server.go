@@ -120,7 +120,7 @@ func (s *server) identity() *wire.Identity {
 		Promoted:    s.promoted,
 		Uptime:      max(0, time.Duration(now-s.started).Truncate(time.Second)),
 		Role:        wire.RoleMaster,
-		Persistence: s.w.cfg.Persistence.Words(),
+		Persistence: "none",
 		Eviction:    s.w.cfg.Eviction,
 		Server:      "simulation",
 		Version:     "1",

@@ -122,18 +122,6 @@ const (
 	KeepAll Keep = "all"
 )
 
-// Words is the persistence that a server reports.
-func (k Keep) Words() string {
-	switch k {
-	case KeepAll:
-		return "aof always"
-	case KeepSecond:
-		return "aof everysec"
-	default:
-		return "none"
-	}
-}
-
 // Until is the last moment whose commands are on disk now.
 func (k Keep) Until(now int64) int64 {
 	switch k {

@@ -92,13 +92,12 @@ type drawnWorld struct {
 func drawWorld(seed uint64) drawnWorld {
 	pick := func(about uint64, n int) int { return int(kernel.Draw(seed, kernel.TagPick, 1<<60, about) % uint64(n)) }
 	cfg := simulation.Config{
-		Servers:     []int{3, 3, 4, 5, 5}[pick(0, 5)],
-		Processes:   3 + pick(1, 2),
-		Persistence: []fault.Keep{fault.KeepNothing, fault.KeepSecond, fault.KeepAll}[pick(2, 3)],
-		Replicas:    pick(3, 2),
-		Guard:       []simulation.Guarding{simulation.Unguarded, simulation.GuardAdmits}[pick(4, 2)],
-		Witness:     true,
-		Quorum:      quorum.Config{TTL: 3 * time.Second, MaxTTL: maxTTL, MaxWait: 8 * time.Second},
+		Servers:   []int{3, 3, 4, 5, 5}[pick(0, 5)],
+		Processes: 3 + pick(1, 2),
+		Replicas:  pick(3, 2),
+		Guard:     []simulation.Guarding{simulation.Unguarded, simulation.GuardAdmits}[pick(4, 2)],
+		Witness:   true,
+		Quorum:    quorum.Config{TTL: 3 * time.Second, MaxTTL: maxTTL, MaxWait: 8 * time.Second},
 	}
 	if pick(5, 3) == 0 {
 		cfg.LatencyMin = time.Duration(pick(6, 10)) * time.Millisecond

@@ -30,9 +30,8 @@ type Fault struct {
 	// nothing.
 	Needs []string
 
-	kinds       []fault.Kind
-	persistence fault.Keep
-	shape       func(*fault.Fault)
+	kinds []fault.Kind
+	shape func(*fault.Fault)
 }
 
 const (
@@ -94,7 +93,7 @@ func Faults() []Fault {
 		Name: "restart-1sec", Title: "servers restart without what they did in the last second (appendfsync everysec)",
 		Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
 		Needs:  []string{forgot},
-		kinds:  []fault.Kind{fault.Restart}, persistence: fault.KeepSecond, shape: and(oftenAll, keeping(fault.KeepSecond)),
+		kinds:  []fault.Kind{fault.Restart}, shape: and(oftenAll, keeping(fault.KeepSecond)),
 	}, {
 		Name: "failover", Title: "servers fail over to replicas that lag",
 		Source: "the Redis document, \"Why Failover-based Implementations Are Not Enough\"",
@@ -168,7 +167,6 @@ func ByName(name string) (Fault, error) {
 func (f Fault) Setting(seed uint64, d designs.Design) (simulation.Config, simulation.Schedule) {
 	cfg := search.Mixed().Base
 	cfg.Quorum.TTL, cfg.Quorum.MaxWait = 2*time.Second, 8*time.Second
-	cfg.Persistence = f.persistence
 	cfg = d.Configure(cfg)
 	schedule := simulation.Draw(seed, cfg, f.kinds, most, span)
 	for i := range schedule {

@@ -41,7 +41,6 @@ func crashWithoutFsync() []Scenario {
 		},
 		Helps:    "appendfsync always, at the price of a disk write for each vote, as long as the disk is the same one. This library keeps the server in quarantine all the same",
 		Source:   crashSource,
-		Base:     simulation.Config{Persistence: fault.KeepAll},
 		Verdicts: expect(refusedSecond, "setnx", unguarded, voting, fenced),
 	}, crash(fault.KeepAll)), olderCounters()}
 }
@@ -63,7 +62,7 @@ func olderCounters() Scenario {
 		Helps:  "no quarantine, because counters never expire. But each mark has an epoch, and a counter that isn't above it by more than MaxTTL may be an older copy, so it is lifted to the clock: clocks need to agree to within half of MaxTTL, and the server must tell its run ID (otherwise the library tells its user, by Hooks.Unprotected)",
 		Source: crashSource + "; the Redis documentation, \"Redis persistence\", on appendfsync everysec",
 		// All five are asked at the same moment, so that their counters begin alike.
-		Base: simulation.Config{Persistence: fault.KeepSecond, LatencyMin: ms, LatencyMax: ms},
+		Base: simulation.Config{LatencyMin: ms, LatencyMax: ms},
 		Schedule: simulation.Schedule{
 			{Kind: fault.Restart, Server: fault.Any, At: at(500 * ms), For: 100 * ms, Keep: fault.KeepSecond},
 			pausedWrite(18_400 * ms),

@@ -101,13 +101,4 @@
 //	record             what happened, as data: the Log, its text and its counters
 //	check              the violations in a record. Live runs use the same checks
 //	internal/kernel    true time, the queue of events, the inbox, and the clocks of processes
-//
-// In package simulation the files stand on each other, from run.go down to config.go: run plays a run,
-// drive makes its world and takes the events, and strike applies the faults. main and client are what
-// runs in a process, and instance is its way to the servers. A server carries out a request, whose call
-// and messages know nothing of servers. lease is what the log says of a lease beside what its holder was
-// told. At the bottom are a process's own state and the world, where all these find each other.
-//
-// So few uses run back up: the world and a process name what they consist of, and a fault at an
-// operation (Fault.Nth) happens when the call is sent.
 package simulation

@@ -65,7 +65,8 @@ func (m *message) passage(way fault.Way) (delay time.Duration, lost bool) {
 	if way == fault.Replies {
 		about = kernel.TagReply
 	}
-	delay = m.p.w.latency(m.draw(about, 0))
+	cfg := &m.p.w.cfg
+	delay = time.Duration(kernel.Between(m.draw(about, 0), int64(cfg.LatencyMin), int64(cfg.LatencyMax)))
 	for _, f := range m.struck {
 		switch {
 		case f.Kind == fault.Lose:

@@ -20,14 +20,9 @@ func (w *world) plan(f fault.Fault) {
 	case f.Kind == fault.Lag:
 		w.lags = append(w.lags, f)
 	}
-	w.strikeAt(int64(f.At), f)
-}
-
-// strikeAt enters a fault's moment. After all processes have ended, a fault only matters
-// to the witness.
-func (w *world) strikeAt(at int64, f fault.Fault) {
+	// After all processes have ended, a fault only matters to the witness.
 	over := func() bool { return w.running()+w.reboots == 0 && !w.cfg.Witness }
-	w.Ahead(at, over, func() { w.strike(f) })
+	w.Ahead(int64(f.At), over, func() { w.strike(f) })
 }
 
 // strike applies a fault to all that it names.

@@ -51,11 +51,6 @@ func (w *world) running() int {
 	return n
 }
 
-// latency draws a message's latency.
-func (w *world) latency(drawn uint64) time.Duration {
-	return time.Duration(kernel.Between(drawn, int64(w.cfg.LatencyMin), int64(w.cfg.LatencyMax)))
-}
-
 // event logs an event now. The caller fills in the other fields.
 func (w *world) event(kind record.EventKind, process, place string) *record.Event {
 	return w.log.Add(time.Duration(w.Now.Load()), kind, process, place)

@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 )
@@ -17,7 +16,7 @@ type timeout struct {
 	mu    sync.Mutex
 	done  chan struct{} // made by the first call of Done
 	err   error
-	after []*func()
+	after map[*func()]bool
 }
 
 type timeoutKey struct{}
@@ -110,14 +109,16 @@ func (t *timeout) AfterFunc(f func()) func() bool {
 		go f()
 		return func() bool { return false }
 	}
-	entry := &f
-	t.after = append(t.after, entry)
+	if t.after == nil {
+		t.after = map[*func()]bool{}
+	}
+	t.after[&f] = true
 	return func() bool {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		before := len(t.after)
-		t.after = slices.DeleteFunc(slices.Clone(t.after), func(e *func()) bool { return e == entry })
-		return len(t.after) < before
+		stopped := t.after[&f]
+		delete(t.after, &f)
+		return stopped
 	}
 }
 
@@ -138,7 +139,7 @@ func (t *timeout) end(err error) {
 	if stop != nil {
 		stop()
 	}
-	for _, f := range after {
+	for f := range after {
 		go (*f)()
 	}
 }

@@ -90,8 +90,6 @@ func (c *call) begin() {
 	}
 	if c.ctx == nil {
 		c.bound.Bind(&p.Process, c.due, c, c.tie(4))
-	} else {
-		c.bound.BindTo(&p.Process, c.ctx, c.tie(4))
 	}
 	p.w.byOperation(c)
 	switch {

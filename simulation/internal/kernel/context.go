@@ -8,9 +8,9 @@ import (
 
 // timeout is a context of a Process.
 type timeout struct {
-	parent   context.Context
+	context.Context // the parent
+
 	deadline time.Time
-	timer    Timer
 	stop     func() bool
 
 	mu    sync.Mutex
@@ -18,8 +18,6 @@ type timeout struct {
 	err   error
 	after map[*func()]bool
 }
-
-type timeoutKey struct{}
 
 // WithDeadline is context.WithDeadline on the process's clock.
 func (p *Process) WithDeadline(parent context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
@@ -32,7 +30,7 @@ func (p *Process) WithTimeout(parent context.Context, d time.Duration) (context.
 }
 
 func (p *Process) with(parent context.Context, deadline time.Time, d time.Duration) (context.Context, context.CancelFunc) {
-	ctx := &timeout{parent: parent, deadline: deadline}
+	ctx := &timeout{Context: parent, deadline: deadline}
 	if outer, ok := parent.Deadline(); ok && outer.Before(deadline) {
 		ctx.deadline = outer
 	}
@@ -47,21 +45,9 @@ func (p *Process) with(parent context.Context, deadline time.Time, d time.Durati
 	case d <= 0 || p.Dead.Load():
 		ctx.Expire()
 	default:
-		ctx.timer = Timer{p: p, due: p.Mono() + int64(d), ends: ctx}
-		p.set(&ctx.timer)
+		p.set(&Timer{p: p, due: p.Mono() + int64(d), ends: ctx})
 	}
 	return ctx, func() { ctx.end(context.Canceled) }
-}
-
-// BindTo binds the timeout of a context to a call, as Bind does. Contexts have no names, and the timeouts
-// of all servers are due at the same moment.
-func (t *Timer) BindTo(p *Process, ctx context.Context, tie uint64) {
-	of, _ := ctx.Value(timeoutKey{}).(*timeout)
-	if of == nil || of.timer.bound || of.timer.p != p {
-		return
-	}
-	of.timer.bound = true
-	t.Bind(p, of.timer.due, of, tie)
 }
 
 func (t *timeout) Deadline() (time.Time, bool) { return t.deadline, true }
@@ -92,13 +78,6 @@ func (t *timeout) Waiting() bool {
 }
 
 func (t *timeout) Expire() { t.end(context.DeadlineExceeded) }
-
-func (t *timeout) Value(key any) any {
-	if key == (timeoutKey{}) {
-		return t
-	}
-	return t.parent.Value(key)
-}
 
 // AfterFunc is used by context.AfterFunc and derived contexts. Without it, each would need a
 // goroutine.

@@ -14,11 +14,10 @@ type Timer struct {
 	ends timed // nil: it has a channel
 
 	// Only the driver uses what follows.
-	tie   uint64
-	step  uint64   // in which it was set
-	more  []*Timer // others of the same moment that are indistinguishable
-	bound bool     // a call's event ends it
-	over  bool
+	tie  uint64
+	step uint64   // in which it was set
+	more []*Timer // others of the same moment that are indistinguishable
+	over bool
 }
 
 // timed is a context or a call, which a timer ends.
@@ -51,7 +50,7 @@ func (p *Process) set(t *Timer) {
 	p.Post(order, t.enter)
 }
 
-// enter enters a timer that was set, unless a call's event ends it. It joins a timer of the same process
+// enter enters a timer that was set. It joins a timer of the same process
 // that was set in the same step for the same moment. The two are indistinguishable, so any order between
 // them would depend on goroutine scheduling. They fire together.
 func (t *Timer) enter() {
@@ -64,7 +63,7 @@ func (t *Timer) enter() {
 		p.timers = slices.DeleteFunc(p.timers, func(other *Timer) bool { return !other.Waiting() })
 		p.sweepAt = max(64, 2*len(p.timers))
 	}
-	if !t.Waiting() || t.bound {
+	if !t.Waiting() {
 		return
 	}
 	t.step = p.kernel.steps
@@ -112,8 +111,7 @@ func (t *Timer) Waiting() bool { return !t.over && (t.ends == nil || t.ends.Wait
 
 // ended reports whether nothing waits for the timer and those that are joined to it.
 func (t *Timer) ended() bool {
-	waits := func(t *Timer) bool { return t.Waiting() && !t.bound }
-	return t.p.Gone() || t.over || !waits(t) && !slices.ContainsFunc(t.more, waits)
+	return t.p.Gone() || t.over || !t.Waiting() && !slices.ContainsFunc(t.more, (*Timer).Waiting)
 }
 
 func (t *Timer) happen() {
@@ -133,7 +131,7 @@ func (t *Timer) happen() {
 func (t *Timer) fire() {
 	for _, one := range append([]*Timer{t}, t.more...) {
 		switch {
-		case one.ends != nil && (!one.bound || one.p.Dead.Load()):
+		case one.ends != nil:
 			one.ends.Expire()
 		case one.ch != nil:
 			select {

@@ -132,3 +132,24 @@ func TestTimersOfOneMomentFireTogether(t *testing.T) {
 	}
 	assert.Equal(t, events(1), events(3))
 }
+
+// A timer that nobody waits for any more stays for those that have joined it: they follow the clock's rate.
+func TestJoinedTimersFollowTheClock(t *testing.T) {
+	faster := simulation.Schedule{{Kind: fault.Rate, Process: "c1", At: 2 * time.Second, PPM: 500_000}}
+	r := alone(t, faster, func(c *simulation.Client) {
+		open := func(d time.Duration) (context.Context, context.CancelFunc) {
+			return c.Clock().WithTimeout(context.Background(), d)
+		}
+		_, cancel := open(10 * time.Second)
+		joined, cancelJoined := open(10 * time.Second)
+		defer cancelJoined()
+		c.Sleep(ms)
+		cancel()
+		for i := range 100 { // so many that the old ones are forgotten
+			_, cancel := open(time.Hour + time.Duration(i))
+			defer cancel()
+		}
+		<-joined.Done()
+	})
+	assert.Equal(t, 7333*ms, r.Ended.Truncate(ms), "2 s, and 8 s of a clock that is half as fast again")
+}

@@ -50,9 +50,9 @@ func (p *Process) set(t *Timer) {
 	p.Post(order, t.enter)
 }
 
-// enter enters a timer that was set. It joins a timer of the same process
-// that was set in the same step for the same moment. The two are indistinguishable, so any order between
-// them would depend on goroutine scheduling. They fire together.
+// enter enters a timer that was set. It joins a timer of the same process that was set in the same step for
+// the same moment. The two are indistinguishable, so any order between them would depend on goroutine
+// scheduling. They fire together.
 func (t *Timer) enter() {
 	p := t.p
 	if p.Gone() {
@@ -60,7 +60,7 @@ func (t *Timer) enter() {
 		return
 	}
 	if len(p.timers) >= p.sweepAt {
-		p.timers = slices.DeleteFunc(p.timers, func(other *Timer) bool { return !other.Waiting() })
+		p.timers = slices.DeleteFunc(p.timers, (*Timer).ended)
 		p.sweepAt = max(64, 2*len(p.timers))
 	}
 	if !t.Waiting() {

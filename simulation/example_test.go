@@ -2,13 +2,11 @@ package simulation_test
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
-	"github.com/redquorum/redlock/simulation/record"
 )
 
 // withdraw is the user's critical section: it takes 70 from an account that has 100, if that much
@@ -28,33 +26,6 @@ func withdraw(c *simulation.Client) {
 		c.Note("withdrew 70")
 	}
 	_ = c.Release(lease) // if it can't be released it expires
-}
-
-// The user's critical section, with a garbage collection longer than a lease at each of its
-// operations in turn. One of these 200 runs withdraws 140 from an account of 100. With a guard at
-// the account, which refuses the tokens of earlier holders, none does.
-func Example() {
-	explore := func(cfg simulation.Config) {
-		cfg.Quorum.MaxWait = time.Minute
-		for seed := range uint64(200) {
-			pause := fault.Fault{Kind: fault.Pause, Process: "c1", Nth: 1 + int(seed%25), For: 12 * time.Second}
-			r, err := simulation.Run(seed, cfg, simulation.Schedule{pause}, withdraw)
-			if err != nil {
-				fmt.Println(err)
-				return
-			}
-			if slices.Contains(r.Kinds(), record.LostUpdate) {
-				fmt.Printf("guard %q breaks: %v\n", cfg.Guard, r.Kinds())
-				return
-			}
-		}
-		fmt.Printf("guard %q: nothing went wrong\n", cfg.Guard)
-	}
-	explore(simulation.Config{})
-	explore(simulation.Config{Guard: simulation.GuardAdmits})
-	// Output:
-	// guard "" breaks: [lost update stale write two holders]
-	// guard "admits": nothing went wrong
 }
 
 // A schedule written by hand: the holder is paused between its check of the lease and its write,

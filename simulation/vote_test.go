@@ -104,40 +104,6 @@ func TestRulesOfAVote(t *testing.T) {
 			schedule: oneVote,
 			work:     overlapping(func(c *Client) { c.p.w.servers[2].demote(500 * ms) }),
 		},
-		// A connection outlives a demotion and promotion.
-		"the replication ID is read once a connection": {
-			flaw: flawed{ask: func() func(s *server, cmd *wire.Request) func(*wire.Vote) {
-				type connection struct {
-					s           *server
-					incarnation uint64
-				}
-				read := map[connection]string{}
-				return func(s *server, cmd *wire.Request) func(*wire.Vote) {
-					at := connection{s, s.incarnation}
-					if _, open := read[at]; !open {
-						read[at] = s.replID
-					}
-					run := cmd.Run
-					cmd.Run = ""
-					return func(vote *wire.Vote) {
-						if run.ReplID() != read[at] || s.mark.Of(wire.Identity{ReplID: run.ReplID()}) != run {
-							*vote = wire.Vote{Err: &wire.RunError{Asked: run}}
-						}
-					}
-				}
-			}()},
-			schedule: oneVote,
-			work: func(c *Client) {
-				if c.Name == "c2" {
-					c.SleepUntil(800 * ms)
-					lease, err := c.TryAcquire("other") // opens the connections
-					if err == nil {
-						_ = c.Release(lease)
-					}
-				}
-				overlapping(func(c *Client) { c.p.w.servers[2].demote(900 * ms) })(c)
-			},
-		},
 		// A flush comes between the two requests.
 		"the mark is read before the key is set": {
 			flaw:     flawed{first: true, ask: func(*server, *wire.Request) func(*wire.Vote) { return func(*wire.Vote) {} }},

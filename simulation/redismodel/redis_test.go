@@ -132,55 +132,46 @@ func (p *pair) compare() {
 }
 
 func (p *pair) of(choices ...string) string { return choices[p.random.IntN(len(choices))] }
-func (p *pair) key() string                 { return p.of(p.keys...) }
-func (p *pair) value() string               { return p.of("v", "w", "7", "-1", "9223372036854775807", "07") }
 
-// ms is a TTL: a long one, one that ends at once, or an invalid one.
-func (p *pair) ms() string {
-	return p.of("60000", "90000", "3600000", "60001", "3", "1", "0", "-1", "1e3", "x", "9223372036854775807", "-9223372036854775808")
+// command is a random command. Some have too few arguments, or too many.
+func (p *pair) command() []string {
+	return p.fill(p.of(
+		"SET KEY VALUE OPTIONS", "SET KEY VALUE OPTIONS", "set KEY VALUE OPTIONS", "SETNX KEY VALUE", "GET KEY", "DEL KEY", "INCR KEY",
+		"EXPIRE KEY SECONDS", "PEXPIRE KEY MS", "PEXPIREAT KEY UNTIL", "PEXPIREAT KEY 1000", "SETEX KEY SECONDS VALUE",
+		"EVAL DELETE 1 KEY VALUE", "EVAL DELETE 1 KEY VALUE", "EVAL EXTEND 1 KEY VALUE SHORT", "EVAL EXTEND 1 KEY VALUE SHORT",
+		"GET", "SET KEY", "SETNX KEY VALUE VALUE",
+	))
 }
 
-// seconds is the same in seconds, without one that ends while the test runs.
-func (p *pair) seconds() string { return p.of("60", "3600", "0", "-1", "x", "9223372036854775807") }
-
-func (p *pair) command() []string {
-	name := p.of("SET", "SET", "SET", "SETNX", "GET", "DEL", "INCR", "EXPIRE", "PEXPIRE", "PEXPIREAT", "few", "SETEX",
-		"EVAL", "EVAL", "EVAL", "EVAL")
-	key := p.key()
-	switch name {
-	case "SET":
-		args := []string{p.of("SET", "set"), key, p.value()}
-		for p.random.IntN(3) != 0 {
-			switch option := p.of("NX", "XX", "PX", "EX", "PXAT", "px", "nonsense"); option {
-			case "PX", "px":
-				args = append(args, option, p.ms())
-			case "EX":
-				args = append(args, option, p.seconds())
-			case "PXAT":
-				args = append(args, option, strconv.FormatInt(time.Now().UnixMilli()+int64(60_000+p.random.IntN(1000)), 10))
-			default:
-				args = append(args, option)
+// fill replaces the words that stand for something.
+func (p *pair) fill(text string) (args []string) {
+	for _, word := range strings.Fields(text) {
+		switch word {
+		case "KEY":
+			word = p.of(p.keys...)
+		case "VALUE":
+			word = p.of("v", "w", "7", "-1", "9223372036854775807", "07")
+		case "MS": // a long time, one that ends at once, or none
+			word = p.of("60000", "90000", "3600000", "60001", "3", "1", "0", "-1", "1e3", "x", "9223372036854775807", "-9223372036854775808")
+		case "SECONDS": // the same, without one that ends while the test runs
+			word = p.of("60", "3600", "0", "-1", "x", "9223372036854775807")
+		case "SHORT":
+			word = p.of("60000", "3", "0", "-5")
+		case "UNTIL":
+			word = strconv.FormatInt(time.Now().UnixMilli()+int64(60_000+p.random.IntN(1000)), 10)
+		case "DELETE":
+			word = CompareDel
+		case "EXTEND":
+			word = CompareExpire
+		case "OPTIONS":
+			for p.random.IntN(3) != 0 {
+				args = append(args, p.fill(p.of("NX", "XX", "PX MS", "EX SECONDS", "PXAT UNTIL", "px MS", "nonsense"))...)
 			}
+			continue
 		}
-		return args
-	case "SETNX":
-		return []string{name, key, p.value()}
-	case "EXPIRE":
-		return []string{name, key, p.seconds()}
-	case "PEXPIRE":
-		return []string{name, key, p.ms()}
-	case "PEXPIREAT":
-		return []string{name, key, strconv.FormatInt(time.Now().UnixMilli()+int64(60_000-p.random.IntN(2)*120_000), 10)}
-	case "SETEX":
-		return []string{name, key, p.seconds(), p.value()}
-	case "EVAL":
-		script := p.of(CompareDel, CompareExpire)
-		return []string{name, script, "1", key, p.value(), p.of("60000", "3", "0", "-5")}
-	case "few": // or too many arguments
-		return []string{p.of("GET", "SET", "SETNX"), key, "b", "c"}[:1+p.random.IntN(4)]
-	default:
-		return []string{name, key}
+		args = append(args, word)
 	}
+	return args
 }
 
 // The model does what Redis does, command by command, in any state.

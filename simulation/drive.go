@@ -23,7 +23,8 @@ func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world 
 	})
 	for i, name := range w.names {
 		s := newServer(w, i, name)
-		s.setMark(memory.NewMark(*s.identity(), time.Unix(0, s.started), "")) // as if its clients had known it since it started
+		mark := memory.NewMark(*s.identity(), time.Unix(0, s.started), "") // as if its clients had known it since it started
+		s.change(func(s *server) { s.mark = mark })
 		w.servers = append(w.servers, s)
 	}
 	w.resource = newResource(w)

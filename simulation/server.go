@@ -63,9 +63,8 @@ type notification struct {
 
 // entry is one change in a server's log, for its disk and its replicas.
 type entry struct {
-	at      int64                     // true time
-	repeat  func(redismodel.Database) // nil for a mark
-	mark    memory.Mark
+	at      int64 // true time
+	repeat  func(*server)
 	arrived []int64 // by replica: when it arrives there, or never
 }
 

@@ -13,24 +13,19 @@ import (
 // lagMin and lagMax bound the time that a change takes to a replica.
 const lagMin, lagMax = 500 * time.Microsecond, 5 * time.Millisecond
 
-// change changes the data without a request.
-func (s *server) change(do func(redismodel.Database)) {
-	do(s.data)
-	s.append(entry{repeat: do}, nil)
-}
-
-func (s *server) setMark(m memory.Mark) {
-	s.mark = m
-	s.append(entry{mark: m}, nil)
+// change changes the data or the mark without a request.
+func (s *server) change(do func(*server)) {
+	do(s)
+	s.append(do, nil)
 }
 
 // append writes a change to the log and sends it to the replicas. The link is the
 // connection of the request, nil without a request.
-func (s *server) append(e entry, of *link) {
+func (s *server) append(change func(*server), of *link) {
 	if !s.w.logs {
 		return
 	}
-	e.at, e.arrived = s.w.Now.Load(), make([]int64, len(s.reached))
+	e := entry{at: s.w.Now.Load(), repeat: change, arrived: make([]int64, len(s.reached))}
 	for i := range e.arrived {
 		// In order, because a replica has one connection.
 		s.reached[i] = max(s.reached[i], s.replication(i, uint64(len(s.log))))
@@ -129,15 +124,10 @@ func (s *server) recall(kept func(entry) bool) {
 	all := s.log
 	s.log = s.log[:0]
 	for _, e := range all {
-		switch {
-		case !kept(e):
-			continue
-		case e.repeat == nil:
-			s.mark = e.mark
-		default:
-			e.repeat(s.data)
+		if kept(e) {
+			e.repeat(s)
+			s.log = append(s.log, e)
 		}
-		s.log = append(s.log, e)
 	}
 	s.connectNotify()
 }

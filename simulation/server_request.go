@@ -64,7 +64,7 @@ func (s *server) probe(r *request, known wire.Known) {
 			return
 		}
 		if mark != s.mark {
-			s.setMark(mark)
+			s.change(func(s *server) { s.mark = mark })
 		}
 	}
 	r.reply(&answer{value: *id})
@@ -84,7 +84,7 @@ func (s *server) command(r *request, args []string) {
 		r.reply(a)
 		return
 	}
-	s.append(entry{repeat: func(d redismodel.Database) { d.Do(args, now) }}, r.link())
+	s.append(func(s *server) { s.data.Do(args, now) }, r.link())
 	s.answer(r, a)
 }
 
@@ -114,7 +114,7 @@ func (s *server) vote(r *request, cmd wire.Request) {
 				s.show(e, key)
 			}
 		}
-		s.append(entry{repeat: func(d redismodel.Database) { d.Run(cmd, now) }}, r.link())
+		s.append(func(s *server) { s.data.Run(cmd, now) }, r.link())
 	}
 	s.sendNotifications()
 	if vote.Low {

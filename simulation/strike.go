@@ -6,7 +6,6 @@ import (
 	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
-	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // plan schedules a fault.
@@ -96,8 +95,8 @@ func (w *world) hit(f fault.Fault, s *server) {
 	case fault.Flush:
 		w.count(serverFlushed)
 		s.lost = now
-		s.change(func(d redismodel.Database) { d.Flush() })
-		s.setMark(memory.Mark{})
+		s.change(func(s *server) { s.data.Flush() })
+		s.change(func(s *server) { s.mark = memory.Mark{} })
 		s.showAll()
 	case fault.Restart:
 		if s.up {
@@ -125,15 +124,15 @@ func (w *world) hit(f fault.Fault, s *server) {
 func (s *server) evict(f fault.Fault) {
 	type thing struct {
 		name string // as Fault.Key has it
-		drop func(redismodel.Database)
+		drop func(*server)
 	}
 	var all []thing
 	now := s.clock()
 	for _, key := range s.data.Keys.List(now) {
-		all = append(all, thing{key, func(d redismodel.Database) { d.Keys.Delete(key, now) }})
+		all = append(all, thing{key, func(s *server) { s.data.Keys.Delete(key, now) }})
 	}
 	for _, key := range s.data.Counters.List(now) {
-		all = append(all, thing{"{" + key + "}", func(d redismodel.Database) { d.Counters.Delete(key, now) }})
+		all = append(all, thing{"{" + key + "}", func(s *server) { s.data.Counters.Delete(key, now) }})
 	}
 	if f.Key != "" {
 		all = slices.DeleteFunc(all, func(t thing) bool { return t.name != f.Key })

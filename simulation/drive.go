@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/quorum/memory"
-	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -18,9 +17,6 @@ import (
 func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world {
 	w := &world{cfg: cfg, work: work, names: cfg.serverNames(), letters: map[string]*[]string{}}
 	w.Init(seed)
-	w.logs = cfg.Replicas > 0 || slices.ContainsFunc(schedule, func(f fault.Fault) bool {
-		return f.Kind == fault.Failover || f.Kind == fault.SplitBrain || f.Kind == fault.Restart && f.Keep != fault.KeepNothing
-	})
 	for i, name := range w.names {
 		s := newServer(w, i, name)
 		mark := memory.NewMark(*s.identity(), time.Unix(0, s.started), "") // as if its clients had known it since it started

@@ -52,7 +52,6 @@ func TestInstancePassesCheck(t *testing.T) {
 				cfg := Config{Servers: 1, Processes: 1, LatencyMin: latency[0], LatencyMax: latency[1], Horizon: time.Hour, MaxEvents: 1 << 30}.complete()
 				w := newWorld(1, cfg, nil, nil)
 				p := w.processes[0]
-				w.logs = true
 				_, _ = w.Next() // the process would start: the test is the process
 				clk.Clock = &p.Process
 				done := make(chan struct{})

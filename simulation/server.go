@@ -41,7 +41,7 @@ type server struct {
 	subscriptions map[string]*subscription // by address
 	notifications []notification           // of the command that is being executed
 
-	log      []entry     // all changes since the data was empty, if w.logs
+	log      []entry     // all changes since the data was empty
 	reached  []int64     // by replica: when the last change arrives
 	blocked  []*withheld // answers that wait for replicas
 	fellBack bool        // semi-synchronous replication is asynchronous for now

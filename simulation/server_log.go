@@ -22,9 +22,6 @@ func (s *server) change(do func(*server)) {
 // append writes a change to the log and sends it to the replicas. The link is the
 // connection of the request, nil without a request.
 func (s *server) append(change func(*server), of *link) {
-	if !s.w.logs {
-		return
-	}
 	e := entry{at: s.w.Now.Load(), repeat: change, arrived: make([]int64, len(s.reached))}
 	for i := range e.arrived {
 		// In order, because a replica has one connection.

@@ -18,7 +18,6 @@ type world struct {
 	work   Workload
 	events int // events that happened
 
-	logs    bool                 // servers keep logs, because something may read them
 	reboots int                  // processes that have crashed and will start again
 	spares  int                  // servers that addresses have led to, see Switch
 	leases  int                  // acquired

@@ -145,21 +145,3 @@ func TestGo(t *testing.T) {
 	require.Empty(t, r.Log.Violations())
 	require.Equal(t, []string{"0", "1", "2", "3", "4"}, order)
 }
-
-// A crash ends all goroutines, including those that haven't started.
-func TestGoneBeforeItBegan(t *testing.T) {
-	r := run(t, 1, simulation.Config{Processes: 1}, simulation.Schedule{{Kind: fault.Crash, Process: "c1", Op: "acquire", Nth: 1}}, func(c *simulation.Client) {
-		for range 3 {
-			c.Go(func(c *simulation.Client) {
-				for {
-					if lease, err := c.TryAcquire("k"); err == nil {
-						_ = c.Release(lease)
-					}
-				}
-			})
-		}
-		c.Sleep(time.Hour)
-	})
-	require.Empty(t, r.Log.Violations())
-	require.Contains(t, r.Log.String(), "c1 crashes")
-}

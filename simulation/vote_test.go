@@ -15,36 +15,38 @@ import (
 // flawed is an instance whose votes lack one of the rules of package settlement.
 type flawed struct {
 	instance
-	// ask changes a request before it is sent. It returns what judges the vote.
-	ask func(s *server, cmd *wire.Request) (judge func(*wire.Vote))
-	// first says that the run is compared by a request of its own, before the acquisition.
-	first bool
+	acquire func(i instance, cmd wire.Request, timeout time.Duration, to wire.Receiver)
 }
 
 func (f flawed) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
-	if cmd.Op != wire.Acquire {
+	if cmd.Op == wire.Acquire {
+		f.acquire(f.instance, cmd, timeout, to)
+	} else {
 		f.instance.Send(cmd, timeout, to)
-		return
 	}
-	judge := f.ask(f.p.server(f.place), &cmd)
-	acquire := func() {
-		f.instance.Send(cmd, timeout, wire.ReceiverFunc(func(vote wire.Vote) {
-			judge(&vote)
-			to.Receive(vote)
-		}))
-	}
-	if !f.first {
-		acquire()
-		return
-	}
-	look := wire.Request{Op: wire.Tick, Run: cmd.Run}
+}
+
+// markAlone compares the mark, but not the replication ID.
+func markAlone(i instance, cmd wire.Request, timeout time.Duration, to wire.Receiver) {
+	run := cmd.Run
 	cmd.Run = ""
-	f.instance.Send(look, timeout, wire.ReceiverFunc(func(vote wire.Vote) {
+	i.Send(cmd, timeout, wire.ReceiverFunc(func(vote wire.Vote) {
+		if i.p.server(i.place).mark.Of(wire.Identity{ReplID: run.ReplID()}) != run {
+			vote = wire.Vote{Err: &wire.RunError{Asked: run}}
+		}
+		to.Receive(vote)
+	}))
+}
+
+// markBefore compares the run by a request of its own, before the acquisition.
+func markBefore(i instance, cmd wire.Request, timeout time.Duration, to wire.Receiver) {
+	i.Send(wire.Request{Op: wire.Tick, Run: cmd.Run}, timeout, wire.ReceiverFunc(func(vote wire.Vote) {
 		if vote.Outcome != wire.Granted {
 			to.Receive(vote)
 			return
 		}
-		acquire()
+		cmd.Run = ""
+		i.Send(cmd, timeout, to)
 	}))
 }
 
@@ -86,29 +88,17 @@ func TestRulesOfAVote(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
-		flaw     flawed
+		acquire  func(instance, wire.Request, time.Duration, wire.Receiver)
 		schedule Schedule
 		work     Workload
 	}{
 		// The mark is replicated, so a master that was demoted and promoted has it.
-		"the mark alone tells the run": {
-			flaw: flawed{ask: func(s *server, cmd *wire.Request) func(*wire.Vote) {
-				run := cmd.Run
-				cmd.Run = ""
-				return func(vote *wire.Vote) {
-					if s.mark.Of(wire.Identity{ReplID: run.ReplID()}) != run {
-						*vote = wire.Vote{Err: &wire.RunError{Asked: run}}
-					}
-				}
-			}},
-			schedule: oneVote,
-			work:     overlapping(func(c *Client) { c.p.w.servers[2].demote(500 * ms) }),
-		},
+		"the mark alone tells the run": {markAlone, oneVote, overlapping(func(c *Client) { c.p.w.servers[2].demote(500 * ms) })},
 		// A flush comes between the two requests.
 		"the mark is read before the key is set": {
-			flaw:     flawed{first: true, ask: func(*server, *wire.Request) func(*wire.Vote) { return func(*wire.Vote) {} }},
-			schedule: append(Schedule{{Kind: fault.Flush, Server: "C", At: 2*time.Second + 2500*time.Microsecond}}, oneVote...),
-			work:     overlapping(func(*Client) {}),
+			markBefore,
+			append(Schedule{{Kind: fault.Flush, Server: "C", At: 2*time.Second + 2500*time.Microsecond}}, oneVote...),
+			overlapping(func(*Client) {}),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,9 +110,7 @@ func TestRulesOfAVote(t *testing.T) {
 				require.Empty(t, r.Kinds(), "%s", r.Log)
 				cfg.Locker = func(p Process) (Locker, error) {
 					for i, inst := range p.Instances {
-						flaw := test.flaw
-						flaw.instance = inst.(instance)
-						p.Instances[i] = flaw
+						p.Instances[i] = flawed{inst.(instance), test.acquire}
 					}
 					return Library(p)
 				}

@@ -52,7 +52,7 @@ func (p *process) newClient(goroutine int, locker Locker, coordinator *quorum.Co
 	}
 }
 
-// Context is the process's context. It never ends.
+// Context is the process's context. It ends when the process crashes.
 func (c *Client) Context() context.Context { return c.ctx }
 
 // Clock is the process's clock.

@@ -32,7 +32,7 @@ type process struct {
 
 	coordinator atomic.Pointer[quorum.Coordinator]
 	ctx         context.Context
-	cut         context.CancelCauseFunc // ends ctx when the process crashes; may be nil
+	cut         context.CancelCauseFunc // ends ctx when the process crashes
 }
 
 // link is a process's connection to a server, or to the resource.
@@ -58,11 +58,7 @@ func newProcess(w *world, index int, name string, former *process) *process {
 	p.Init(&w.Kernel, index, name, machine, func(method string) {
 		p.report(record.Unsimulated, fmt.Sprintf("%s calls Clock.%s, which can't be simulated; use After or WithTimeout", name, method))
 	})
-	// A crash closes the Coordinator, and a context that never ends is cheaper for it.
-	p.ctx = context.Background()
-	if w.cfg.Locker != nil {
-		p.ctx, p.cut = context.WithCancelCause(p.ctx)
-	}
+	p.ctx, p.cut = context.WithCancelCause(context.Background())
 	return p
 }
 
@@ -119,9 +115,7 @@ func (p *process) crash() {
 		cancel()
 		_ = c.Close(over) // the error says that goroutines remain, and they do
 	}
-	if p.cut != nil {
-		p.cut(ErrCrashed)
-	}
+	p.cut(ErrCrashed)
 	for c := range p.calls {
 		c.abandon()
 	}

@@ -43,27 +43,18 @@ func (d Database) Do(args []string, now time.Time) Reply {
 	if len(args) == 0 {
 		return failure(unknown(""))
 	}
-	cmd, err := lookUp(args)
-	if err != nil {
-		return failure(err)
+	cmd, known := commands[strings.ToUpper(args[0])]
+	switch n := len(args) - 1; {
+	case !known:
+		return failure(unknown(args[0]))
+	case n < cmd.least || cmd.most >= 0 && n > cmd.most:
+		return failure(wrongNumber(args[0]))
 	}
 	x := &execution{Database: d, args: args[1:], now: now}
 	if len(x.args) > 0 {
 		x.value, x.expires, x.exists = d.Keys.Get(x.args[0], now)
 	}
 	return cmd.run(x)
-}
-
-// lookUp returns the command of args, if the number of arguments is right.
-func lookUp(args []string) (command, error) {
-	cmd, ok := commands[strings.ToUpper(args[0])]
-	if !ok {
-		return cmd, unknown(args[0])
-	}
-	if n := len(args) - 1; n < cmd.least || cmd.most >= 0 && n > cmd.most {
-		return cmd, wrongNumber(args[0])
-	}
-	return cmd, nil
 }
 
 func wrongNumber(name string) error {
@@ -95,10 +86,7 @@ func Keys(args []string) []string {
 }
 
 // Writes reports whether a command may change data.
-func Writes(args []string) bool {
-	name := strings.ToUpper(args[0])
-	return name != "WAIT" && !commands[name].reads
-}
+func Writes(args []string) bool { return !commands[strings.ToUpper(args[0])].reads }
 
 // Wait parses the arguments of WAIT, which a Database doesn't execute: it has no replicas.
 func Wait(args []string) (replicas int, timeout time.Duration, err error) {

@@ -16,7 +16,7 @@ import (
 // newWorld makes the world of a run, with everything that is due at its start.
 func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world {
 	w := &world{cfg: cfg, work: work, names: cfg.serverNames(), letters: map[string]*[]string{}}
-	w.Init(seed)
+	w.Seed, w.Awake = seed, true
 	for i, name := range w.names {
 		s := newServer(w, i, name)
 		mark := memory.NewMark(*s.identity(), time.Unix(0, s.started), "") // as if its clients had known it since it started

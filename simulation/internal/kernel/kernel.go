@@ -31,13 +31,6 @@ type Kernel struct {
 
 	inboxMu sync.Mutex
 	inbox   []op
-	drained []op // the inbox before, for its memory
-}
-
-// Init prepares a run.
-func (k *Kernel) Init(seed uint64) {
-	k.Seed, k.Awake = seed, true
-	k.queue, k.inbox, k.drained = make(queue, 0, 64), make([]op, 0, 32), make([]op, 0, 32)
 }
 
 // Settle waits until all goroutines of the code under test are blocked and executes their
@@ -52,19 +45,16 @@ func (k *Kernel) Settle() {
 		}
 		k.inboxMu.Lock()
 		ops := k.inbox
-		k.inbox, k.drained = k.drained[:0], ops
+		k.inbox = nil
 		k.inboxMu.Unlock()
 		if len(ops) == 0 && !k.Awake {
 			return
 		}
 		k.steps++
-		if len(ops) > 1 {
-			slices.SortStableFunc(ops, func(a, b op) int { return a.order.compare(b.order) })
-		}
+		slices.SortStableFunc(ops, func(a, b op) int { return a.order.compare(b.order) })
 		for _, o := range ops {
 			o.do()
 		}
-		clear(k.drained)
 	}
 }
 

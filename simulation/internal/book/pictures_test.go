@@ -24,7 +24,10 @@ func tokenPicture() ([]byte, error) {
 		if c.Height > 0 {
 			c.Height += 18
 		}
-		tl.Draw(&c, run.title)
+		c.Height += 17
+		c.Text("h", 0, c.Height-3, run.title)
+		c.Desc += " " + run.title
+		tl.Draw(&c)
 	}
 	var svg bytes.Buffer
 	err := c.SVG(&svg)

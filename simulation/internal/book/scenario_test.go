@@ -63,7 +63,7 @@ func storyPicture(words []string) ([]byte, error) {
 		return nil, err
 	}
 	c := drawing.Canvas{Title: s.ID + " with " + d.Name}
-	tl.Draw(&c, "")
+	tl.Draw(&c)
 	var svg bytes.Buffer
 	err = c.SVG(&svg)
 	return svg.Bytes(), err

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -27,9 +26,7 @@ type Canvas struct {
 	Width float64
 	// Height grows with what is drawn, or is set.
 	Height float64
-	Shapes []Shape
-
-	layer int
+	Shapes []Shape // from the lowest up
 }
 
 // Shape is a box or a text. The classes are those of drawing.css.
@@ -39,36 +36,31 @@ type Shape struct {
 	W, H  float64 // of a box
 	R     float64 // the radius of a box's corners
 	Text  string
-	layer int
-}
-
-func (c *Canvas) add(s Shape) {
-	s.layer = c.layer
-	c.Shapes = append(c.Shapes, s)
 }
 
 // Box adds a box. It is at least a pixel wide.
 func (c *Canvas) Box(class string, x, y, w, h float64) {
-	c.add(Shape{Class: class, X: x, Y: y, W: max(1, w), H: h})
+	c.Shapes = append(c.Shapes, Shape{Class: class, X: x, Y: y, W: max(1, w), H: h})
 }
 
 // Dot adds a circle around a point.
 func (c *Canvas) Dot(class string, x, y, size float64) {
-	c.add(Shape{Class: class, X: x - size/2, Y: y - size/2, W: size, H: size, R: size / 2})
+	c.Shapes = append(c.Shapes, Shape{Class: class, X: x - size/2, Y: y - size/2, W: size, H: size, R: size / 2})
 }
 
 // Text adds a line of text. Its class may have e, so that it ends at x, or m for the middle.
 func (c *Canvas) Text(class string, x, y float64, text string) {
 	if text != "" {
-		c.add(Shape{Class: class, X: x, Y: y, Text: text})
+		c.Shapes = append(c.Shapes, Shape{Class: class, X: x, Y: y, Text: text})
 	}
 }
 
-// Under draws below everything else.
+// Under draws below everything that has been drawn.
 func (c *Canvas) Under(draw func()) {
-	c.layer--
+	above := c.Shapes
+	c.Shapes = nil
 	draw()
-	c.layer++
+	c.Shapes = append(c.Shapes, above...)
 }
 
 // Series is the number of classes that distinguish processes: b0, b1, ... for bars, and d0, d1, ... for dots.
@@ -109,9 +101,7 @@ func (c *Canvas) write(w io.Writer, style string) error {
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" class="rl" role="img" aria-label="%s" width="%s" height="%s" viewBox="0 0 %s %s">`+"\n%s",
 		escaped(strings.TrimPrefix(strings.TrimSpace(c.Title+". "+c.Desc), ". ")), px(natural*width), px(natural*height), px(width), px(height), style)
 	fmt.Fprintf(&out, `<rect class="paper" width="%s" height="%s"/>`+"\n", px(width), px(height))
-	shapes := slices.Clone(c.Shapes)
-	slices.SortStableFunc(shapes, func(a, b Shape) int { return a.layer - b.layer })
-	for _, s := range shapes {
+	for _, s := range c.Shapes {
 		s.write(&out)
 	}
 	out.WriteString("</svg>\n")

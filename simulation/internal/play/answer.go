@@ -113,7 +113,7 @@ func (s Setup) answer() (a answer, err error) {
 		Schedule: append(simulation.Schedule{}, run.Schedule...), Own: s.Schedule == nil,
 		Expected: run.Expected, Verdict: Found(run.Result), Hash: run.Result.Log.Digest(),
 		Processes: append([]string{}, tl.Processes...), Servers: append([]string{}, tl.Servers...),
-		Legend: append([]string{}, tl.Draw(&c, "")...), Steps: append([]timeline.Step{}, tl.Story()...),
+		Legend: append([]string{}, tl.Draw(&c)...), Steps: append([]timeline.Step{}, tl.Story()...),
 		Nobody: len(tl.Beliefs) == 0, Begin: tl.Held(),
 	}
 	a.SVG = c.Inline()

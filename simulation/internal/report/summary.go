@@ -18,8 +18,8 @@ type Summary struct {
 	Note string
 }
 
-// SummaryWidth is the width of a summary's text in columns. Longer lines are hard to read.
-const SummaryWidth = 80
+// summaryWidth is the width of a summary's text in columns. Longer lines are hard to read.
+const summaryWidth = 80
 
 // headWidth is the width of a column, including a blank before it.
 const headWidth = 11
@@ -34,7 +34,7 @@ func (s Summary) Text(w io.Writer) error {
 	for _, f := range s.Faults {
 		first = max(first, utf8.RuneCountInString(f.Title))
 	}
-	first = min(first, SummaryWidth-headWidth*len(s.Designs))
+	first = min(first, summaryWidth-headWidth*len(s.Designs))
 	row := func(head string, cell func(j int) string) {
 		fmt.Fprintf(out, "%-*.*s", first, first, head)
 		for j := range s.Designs {
@@ -42,7 +42,7 @@ func (s Summary) Text(w io.Writer) error {
 		}
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintf(out, "How often a lock fails, of %s runs each:\n\n", grouped(int64(s.Runs())))
+	fmt.Fprintf(out, "How often a lock fails, of %s runs each:\n\n", grouped(s.Runs()))
 	for i := range 2 {
 		row("", func(j int) string { return strings.Split(s.Designs[j].Title+"\n", "\n")[i] })
 	}
@@ -50,7 +50,7 @@ func (s Summary) Text(w io.Writer) error {
 	for i, f := range s.Faults {
 		row(f.Title, func(j int) string { return s.At(j, i).Word() })
 	}
-	fmt.Fprintf(out, "\n%s\n", strings.Join(wrap.Lines(s.Note+" "+legend, SummaryWidth, "", ""), "\n"))
+	fmt.Fprintf(out, "\n%s\n", strings.Join(wrap.Lines(s.Note+" "+legend, summaryWidth, "", ""), "\n"))
 	return out.Flush()
 }
 

@@ -10,60 +10,116 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/drawing"
 )
 
-// caption is a text beside a moment.
+// caption is a text beside a moment. line is the class of the line below it, "" for none.
 type caption struct {
-	class string
-	at    float64
-	text  string
+	class, line string
+	at          float64
+	text        string
 }
 
-// captions writes texts beside their moments, in as few rows as possible, and over a line only if
-// there is no other space. A text that fits in no row is omitted. It returns the y above them.
-func (p *plot) captions(list []caption, most int) float64 {
-	top := p.Height
-	rows := make([][]float64, most) // from, until, ...
-	used := 0
+// spot is where a caption is: from x, in a row that counts from the lowest.
+type spot struct {
+	caption
+	x   float64
+	row int
+}
+
+// order is an order in which captions are placed. A line goes on below its text, and may go behind another text there.
+// No order prevents that in all drawings.
+type order func(a, b caption) int
+
+func byMoment(a, b caption) int { return cmp.Compare(a.at, b.at) }
+
+// leftFirst has the texts that have space on the left of their lines alone, and then the others from the right.
+func leftFirst(a, b caption) int {
+	switch {
+	case a.onLeft() && b.onLeft():
+		return byMoment(a, b)
+	case a.onLeft():
+		return -1
+	case b.onLeft():
+		return 1
+	}
+	return byMoment(b, a)
+}
+
+// wide is the width of a text with space around it.
+func (c caption) wide() float64 { return drawing.Wide(c.class, c.text) + 6 }
+
+func (c caption) onLeft() bool { return c.at+c.wide() > drawing.Width && c.at >= c.wide() }
+
+// captions writes texts beside their moments, in the order in which the fewest lines go behind a text. A text that
+// fits in none of the rows is omitted. With as many rows as texts, none is.
+func (p *plot) captions(list []caption, most int, orders ...order) {
+	var placed []spot
+	least := math.MaxInt
+	for _, o := range orders {
+		slices.SortStableFunc(list, o)
+		if spots, crossings := p.layout(list, most); crossings < least {
+			placed, least = spots, crossings
+		}
+	}
+	rows := 0
+	for _, s := range placed {
+		rows = max(rows, s.row+1)
+	}
+	for _, s := range placed {
+		y, class, x := p.Height+rowHeight*float64(rows-1-s.row), s.class, s.x+3
+		if s.x+s.wide() <= s.at {
+			class, x = strings.TrimSpace(class+" e"), s.x+s.wide()-3
+		}
+		p.Box("paper", s.x+1, y, s.wide()-2, rowHeight) // a line of a caption above it ends here and goes on below
+		p.Text(class, x, y+rowHeight-3, s.text)
+		switch {
+		case s.line == "":
+		case s.spans(s.at):
+			p.lines = append(p.lines, line{s.line, s.at, y + rowHeight})
+		default:
+			p.lines = append(p.lines, line{s.line, s.at, y})
+		}
+	}
+	p.Height += rowHeight * float64(rows)
+}
+
+// layout places captions one after the other, each on the right of its moment, or else on the left or across it, in the
+// lowest row in which there is space and no line and text cross. It returns for how many there is no such row.
+func (p *plot) layout(list []caption, most int) (placed []spot, crossings int) {
 	for _, c := range list {
-		w := drawing.Wide(c.class, c.text) + 6
-		sides := slices.DeleteFunc([]float64{c.at + 3, c.at - 3 - w}, func(x float64) bool { return x < 0 || x+w > right })
-		if len(sides) == 0 && w <= right+4 {
-			sides = []float64{0}
-		}
-		crosses := func(x float64) bool {
-			return slices.ContainsFunc(p.lines, func(line float64) bool { return line > x-2 && line < x+w-4 })
-		}
-		i, x, ok := spot(rows, sides, w, crosses)
-		if !ok {
-			i, x, ok = spot(rows, sides, w, func(float64) bool { return false })
-		}
-		if ok {
-			rows[i], used = append(rows[i], x, x+w), max(used, i+1)
-			class := strings.TrimSpace(c.class + " c")
-			if x < c.at && x > 0 {
-				class, x = class+" e", x+w
+		var best *spot
+		crossed := true
+		for _, x := range []float64{c.at, c.at - c.wide(), max(0, right-c.wide())} {
+			for row := 0; row < most && crossed; row++ {
+				s := spot{c, x, row}
+				if x < 0 || x > c.at || x+c.wide() > drawing.Width || slices.ContainsFunc(placed, s.covers) {
+					continue
+				}
+				if crossed = p.crossed(s, placed); best == nil || !crossed {
+					best = &s
+				}
 			}
-			p.Text(class, x, top+rowHeight*float64(i+1)-3, c.text)
+		}
+		if best != nil {
+			placed = append(placed, *best)
+			if crossed {
+				crossings++
+			}
 		}
 	}
-	p.Height += rowHeight * float64(used)
-	return top
+	return placed, crossings
 }
 
-// spot returns the first row and the first side with space for a text.
-func spot(rows [][]float64, sides []float64, w float64, blocked func(x float64) bool) (row int, x float64, ok bool) {
-	for i, row := range rows {
-		for _, x := range sides {
-			free := !blocked(x)
-			for j := 0; j < len(row); j += 2 {
-				free = free && (x >= row[j+1] || row[j] >= x+w)
-			}
-			if free {
-				return i, x, true
-			}
-		}
-	}
-	return 0, 0, false
+// covers reports whether two texts would be on each other.
+func (s spot) covers(o spot) bool { return s.row == o.row && s.x < o.x+o.wide() && o.x < s.x+s.wide() }
+
+// crossed reports whether a line goes through the text, or the text's own line through a text below it.
+func (p *plot) crossed(s spot, placed []spot) bool {
+	return slices.ContainsFunc(p.lines, func(l line) bool { return s.spans(l.x) }) || slices.ContainsFunc(placed, func(o spot) bool {
+		return o.line != "" && o.row > s.row && s.spans(o.at) || s.line != "" && s.row > o.row && o.spans(s.at)
+	})
 }
+
+// spans reports whether a text is on both sides of a place.
+func (s spot) spans(x float64) bool { return s.x < x && x < s.x+s.wide() }
 
 // alarms returns the violations. Those of one moment are one.
 func (p *plot) alarms() (list []caption) {
@@ -75,7 +131,7 @@ func (p *plot) alarms() (list []caption) {
 			list[len(list)-1].text += ", " + kind
 		default:
 			at = v.At
-			list = append(list, caption{"al", p.x(v.At), "!! " + kind})
+			list = append(list, caption{"al", "vl", p.x(v.At), "!! " + kind})
 		}
 	}
 	return list
@@ -84,26 +140,33 @@ func (p *plot) alarms() (list []caption) {
 // faultCaptions returns the faults, except for stopped processes, which have bars. Faults of one moment that
 // differ only in the lane or in the other end of a link are merged.
 func (p *plot) faultCaptions() (captions []caption) {
-	var all []faultText
+	var all []*faultText
 	for _, f := range p.t.faults {
 		if f.what == "" || !p.shows(f.at) {
 			continue
 		}
-		i := slices.IndexFunc(all, func(o faultText) bool {
-			return math.Abs(p.x(o.at)-p.x(f.at)) <= 4 && o.what == f.what && (slices.Equal(o.who, f.who) && len(f.links) > 0 || slices.Equal(o.links, f.links))
+		merged := slices.ContainsFunc(all, func(o *faultText) bool {
+			near := math.Abs(p.x(o.at)-p.x(f.at)) <= 4 && o.what == f.what
+			switch {
+			case near && slices.Equal(o.links, f.links):
+				o.who = union(o.who, f.who...)
+			case near && slices.Equal(o.who, f.who):
+				o.links = union(o.links, f.links...)
+			default:
+				return false
+			}
+			return true
 		})
-		switch {
-		case i < 0:
-			all = append(all, f)
-		case slices.Equal(all[i].who, f.who) && len(f.links) > 0:
-			all[i].links = union(all[i].links, f.links)
-		default:
-			all[i].who = union(all[i].who, f.who)
+		if !merged {
+			all = append(all, &f)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b faultText) int { return cmp.Compare(a.at, b.at) })
 	for _, f := range all {
-		captions = append(captions, caption{"fa", p.x(f.at), strings.TrimSpace(list(f.who) + f.what + " " + list(f.links))})
+		who := list(f.who)
+		if len(f.who) > 2 && slices.Equal(slices.Sorted(slices.Values(f.who)), p.t.Servers) {
+			who = "every server"
+		}
+		captions = append(captions, caption{"fa", "fl", p.x(f.at), strings.TrimSpace(who + f.what + " " + list(f.links))})
 	}
 	return captions
 }

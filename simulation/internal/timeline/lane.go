@@ -3,7 +3,6 @@ package timeline
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/simulation/fault"
@@ -23,14 +22,17 @@ func (p *plot) lane(name, label string, height, below float64) float64 {
 
 // bar draws a period, with the longest of the texts that fits.
 func (p *plot) bar(class string, from, until time.Duration, y, h float64, textClass string, texts ...string) {
-	if !p.overlaps(from, until) {
-		return
+	if p.overlaps(from, until) {
+		p.Box(class, p.x(from), y, p.x(until)-p.x(from), h)
+		p.inside(from, until, y+h-3.5, textClass, texts)
 	}
-	x1, x2 := p.x(from), p.x(until)
-	p.Box(class, x1, y, x2-x1, h)
+}
+
+// inside writes the longest of the texts that fits between two moments.
+func (p *plot) inside(from, until time.Duration, y float64, class string, texts []string) {
 	for _, text := range texts {
-		if drawing.Wide("n", text) <= x2-x1-6 {
-			p.Text(textClass, x1+4, y+h-3.5, text)
+		if drawing.Wide("n", text) <= p.x(until)-p.x(from)-6 {
+			p.Text(class, p.x(from)+4, y, text)
 			return
 		}
 	}
@@ -49,7 +51,7 @@ func (p *plot) process(name string) {
 			keys = append(keys, b.Key)
 		}
 	}
-	stops := slices.DeleteFunc(slices.Clone(p.t.stops), func(s *stop) bool { return s.lane != name || !p.overlaps(s.from, s.until) })
+	stops := p.stops(name)
 	y, height := p.Height+4, 6+18*float64(max(1, len(keys)))
 	stopY := p.Height + height - 2
 	if len(stops) > 0 {
@@ -66,65 +68,84 @@ func (p *plot) process(name string) {
 	}
 }
 
+// stops are when a process is stopped. Stops that overlap are one.
+func (p *plot) stops(process string) (list []stop) {
+	for _, s := range p.t.stops {
+		switch last := len(list) - 1; {
+		case s.lane != process || !p.overlaps(s.from, s.until):
+		case last >= 0 && s.from <= list[last].until:
+			list[last].until = max(list[last].until, s.until)
+			if s.word != list[last].word {
+				list[last].word = "stopped"
+			}
+		default:
+			list = append(list, *s)
+		}
+	}
+	return list
+}
+
 // belief draws what a process believes, and a dashed box around what isn't so. Of several locks it
 // names the one.
 func (p *plot) belief(b *belief, several bool, y float64) {
-	who, lock, name := "", " the lock", ""
-	if b.who != b.Process {
-		who = b.who + " "
-	}
+	holds, lock, short := "holds", "the lock", "holds"
 	if several {
-		lock, name = " "+b.Key, " "+b.Key
+		lock, short = b.Key, b.Key
 	}
-	texts := []string{who + "holds" + lock, "holds" + name, strings.TrimSpace(name)}
-	if b.token != 0 {
-		token := ", token " + p.t.token(b.token)
-		texts = append([]string{texts[0] + token, who + "holds" + name + token}, texts...)
+	if b.who != b.Process {
+		holds = b.who + " holds"
 	}
-	p.bar(p.series("b", b.Process), b.From, b.Until, y, barHeight, "", texts...)
+	p.bar(p.series("b", b.Process), b.From, b.Until, y, barHeight, "")
+	edges := []time.Duration{b.From, b.Until}
 	for _, gap := range p.t.gaps(b) {
 		if p.x(gap.until)-p.x(gap.from) > 3 {
 			p.bar("un", gap.from, gap.until, y, barHeight, "")
+			edges = append(edges, gap.from, gap.until)
 		}
 	}
+	slices.Sort(edges)
+	wide := func(i int) float64 { return p.x(edges[i+1]) - p.x(edges[i]) }
+	most := 0 // the widest part without an edge
+	for i := range edges[1:] {
+		if wide(i) > wide(most) {
+			most = i
+		}
+	}
+	p.inside(edges[most], edges[most+1], y+barHeight-3.5, "", []string{holds + " " + named(lock, p.t.token(b.token)), holds + " " + lock, short})
 }
 
 // resource draws the operations at the resource.
 func (p *plot) resource() {
-	var list []caption
-	for _, a := range p.t.accesses {
-		class, text := "", who(a)+" writes"
-		switch {
-		case !p.shows(a.At):
-			continue
-		case refused(a):
-			class, text = "ok", fmt.Sprintf("%s's %s is REFUSED", who(a), a.Kind)
-		case a.Kind != record.Write:
-			continue
-		case p.broke(a):
-			class = "al"
-		}
-		list = append(list, caption{class, p.x(a.At), text})
-	}
-	// If there is no space for all, refusals and violations come first.
-	slices.SortStableFunc(list, func(a, b caption) int { return strings.Compare(rankOf(a.class), rankOf(b.class)) })
-	p.Height += 2
-	p.captions(list, 2)
-	y := p.lane(fault.Resource, fault.Resource, 16, 8)
+	var captions []caption
+	var dots []drawing.Shape
 	for _, a := range p.t.accesses {
 		if !p.shows(a.At) {
 			continue
 		}
-		class, size := p.series("d", a.Process), writeSize
+		dot := drawing.Shape{Class: p.series("d", a.Process), X: p.x(a.At), W: writeSize}
+		c := caption{at: dot.X, text: who(a) + " writes"}
 		switch {
 		case refused(a):
-			class = "dok"
+			dot.Class, c.class, c.text = "dok", "ok", fmt.Sprintf("%s's %s is REFUSED", who(a), a.Kind)
 		case a.Kind != record.Write:
-			size = readSize
+			dot.W, c.text = readSize, ""
 		case p.broke(a):
-			class = "dal"
+			dot.Class, c.class = "dal", "al"
 		}
-		p.Dot(class, p.x(a.At), y, size)
+		dots = append(dots, dot)
+		if c.text != "" {
+			captions = append(captions, c)
+		}
+	}
+	p.Height += 2
+	// If there is no space for all, violations and refusals come first.
+	p.captions(captions, 2, func(a, b caption) int {
+		order := []string{"al", "ok", ""}
+		return slices.Index(order, a.class) - slices.Index(order, b.class)
+	})
+	y := p.lane(fault.Resource, fault.Resource, 16, 8)
+	for _, dot := range dots {
+		p.Dot(dot.Class, dot.X, y, dot.W)
 	}
 }
 
@@ -134,8 +155,6 @@ func (p *plot) broke(a *record.Event) bool {
 		return v.At == a.At && (v.Violation.Kind == record.StaleWrite || v.Violation.Kind == record.LostUpdate)
 	})
 }
-
-func rankOf(class string) string { return map[string]string{"al": "0", "ok": "1"}[class] + "2" }
 
 // servers draws whose key each server had.
 func (p *plot) servers() {

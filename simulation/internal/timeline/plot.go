@@ -14,8 +14,6 @@ const (
 	barHeight = 16.0
 	// thinHeight is that of a server's bar, and the sizes are those of dots.
 	thinHeight, writeSize, readSize = 8.0, 8.0, 5.0
-	// titleLetters is how many letters of a title fit into a line.
-	titleLetters = 44
 
 	// fewBeliefs: a drawing shows the whole of a run with up to so many beliefs. Of a longer run it
 	// shows the time before the first violation, or around the first fault.
@@ -29,11 +27,17 @@ type plot struct {
 	t          *Timeline
 	violations []*record.Event // the first of each kind that is shown
 	lanes      map[string]strip
-	lines      []float64 // the vertical ones
+	lines      []line
 }
 
 // strip is where a lane is: a process, the resource or a server.
 type strip struct{ y, height float64 }
+
+// line is a vertical line, from y down.
+type line struct {
+	class string
+	x, y  float64
+}
 
 // moments returns every time that is drawn.
 func (t *Timeline) moments() (out []time.Duration) {
@@ -43,7 +47,7 @@ func (t *Timeline) moments() (out []time.Duration) {
 	for _, n := range t.tenures {
 		out = append(out, n.from, n.until)
 	}
-	for _, e := range slices.Concat(t.asks, t.accesses, t.violations) {
+	for _, e := range slices.Concat(t.accesses, t.violations) {
 		out = append(out, e.At)
 	}
 	for _, f := range t.faults {

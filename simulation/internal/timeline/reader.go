@@ -23,7 +23,7 @@ func Of(log record.Log) *Timeline {
 	r := &reader{
 		Timeline: &Timeline{token: tokens(log)},
 		requests: map[request]*message{}, votes: map[request]*message{}, asked: map[string]int{},
-		leases: map[int]*belief{}, keys: map[place]*tenure{}, last: map[place]string{}, down: map[string]*stop{},
+		leases: map[int]*belief{}, keys: map[place]*tenure{}, last: map[place]string{},
 	}
 	for e := range log.All() {
 		if e.Kind != record.Counted && e.Kind != record.Believed {
@@ -45,7 +45,6 @@ type reader struct {
 	leases   map[int]*belief      // the latest belief in each
 	keys     map[place]*tenure    // the current ones
 	last     map[place]string     // the last process that had a key
-	down     map[string]*stop     // what a server's Back ends
 }
 
 // request is a request of a process to a server or the resource.
@@ -58,7 +57,7 @@ type request struct {
 type message struct {
 	op       string
 	sent     time.Duration
-	outcome  string // of the server: "granted", "refused", "failed", ...
+	outcome  string // of the server: "granted" or "refused"
 	received bool   // the process has the reply
 }
 
@@ -77,20 +76,12 @@ var (
 
 func requestOf(e *record.Event) request { return request{e.Process, e.Place, e.N} }
 
-// lane adds a name to the lanes of processes or servers.
-func lane(lanes *[]string, name string) {
-	if !slices.Contains(*lanes, name) {
-		*lanes = append(*lanes, name)
-	}
-}
-
-// laneOf is the process or the server that an event is about, which has a lane from now on.
+// laneOf is the process or the server that an event is about. A server has a lane only if somebody uses it.
 func (r *reader) laneOf(e *record.Event) string {
 	if e.Kind.Where() == record.OfServer && e.Place != "" {
-		lane(&r.Servers, e.Place)
 		return e.Place
 	}
-	lane(&r.Processes, e.Process)
+	r.Processes = union(r.Processes, e.Process)
 	return e.Process
 }
 
@@ -135,7 +126,6 @@ func (r *reader) tell(e *record.Event, lane string) {
 	case record.Asked:
 		text = "asks for " + e.Key
 		r.asked[who] = len(r.Steps)
-		r.asks = append(r.asks, e)
 	case record.Acquired:
 		text = "GETS " + lease + ", valid for " + length(e.Validity) + r.voted(e, who)
 		delete(r.asked, who)
@@ -182,13 +172,14 @@ func (r *reader) tell(e *record.Event, lane string) {
 		text, bad = "loses its subscription at "+e.Place, true
 	case record.Crashed:
 		text, bad = "CRASHES", true
-		r.faults = append(r.faults, faultText{e.At, []string{e.Process}, " crashes", nil})
+		r.faults = append(r.faults, faultText{at: e.At, who: []string{e.Process}, what: " crashes"})
 		r.crashes(e)
 	case record.Back:
 		text, bad = "is back", true
-		if s := r.down[e.Place]; s != nil {
-			s.until = e.At
-			delete(r.down, e.Place)
+		for _, s := range r.stops {
+			if s.lane == e.Place {
+				s.until = min(s.until, e.At)
+			}
 		}
 	default:
 		return
@@ -208,10 +199,8 @@ func (r *reader) voted(e *record.Event, who string) string {
 		case m == nil || m.sent < since:
 		case !m.received:
 			by["no reply yet"] = append(by["no reply yet"], server)
-		case m.ok():
-			by["granted"] = append(by["granted"], server)
 		default:
-			by["refused"] = append(by["refused"], server)
+			by[m.outcome] = append(by[m.outcome], server)
 		}
 	}
 	var parts []string
@@ -226,39 +215,13 @@ func (r *reader) voted(e *record.Event, who string) string {
 	return " (" + strings.Join(parts, "; ") + ")"
 }
 
-// arrive adds the step of an operation at the resource, and of the request with which it was sent.
-func (r *reader) arrive(e *record.Event, m *message) {
-	op := e.Kind.String()
-	if e.Kind == record.Write {
-		op = "WRITE"
-	}
-	text := "'s " + op + " arrives"
-	if m != nil && e.At-m.sent > late {
-		text += ", sent " + length(e.At-m.sent) + " ago"
-	}
-	switch {
-	case e.Words == "repeated":
-		text += " again: answered, not executed again"
-	case refused(e):
-		text += ": REFUSED by the guard"
-		if e.Token != 0 {
-			text += ", token " + r.token(e.Token)
-		}
-	case e.Kind == record.Write:
-		text += fmt.Sprintf(": value %d, version %d", e.Value, e.Version)
-	default:
-		text += fmt.Sprintf(": reads %d, version %d", e.Value, e.Version)
-	}
-	r.step(Step{At: e.At, Text: text, lane: e.Process, who: record.Who(e.Process, e.Goroutine)})
-}
-
 // sent adds a message.
 func (r *reader) sent(e *record.Event) {
-	lane(&r.Processes, e.Process)
+	r.Processes = union(r.Processes, e.Process)
 	if e.Place == fault.Resource {
 		r.UsesResource = true
 	} else {
-		lane(&r.Servers, e.Place)
+		r.Servers = union(r.Servers, e.Place)
 	}
 	m := &message{op: e.Op, sent: e.At}
 	r.requests[requestOf(e)] = m
@@ -284,7 +247,7 @@ func (r *reader) suffers(e *record.Event) {
 	if f.For > 0 && traits.End != "" {
 		r.step(Step{At: e.At + min(f.For, forever), Text: traits.End, Fault: true, lane: name, who: subject})
 	}
-	caption := faultText{at: e.At, who: []string{subject}, what: " " + traits.Short}
+	caption := faultText{at: e.At, server: e.Place, who: []string{subject}, what: " " + traits.Short}
 	switch {
 	case text == "": // a crash, whose event has the words
 		caption.what = ""
@@ -302,9 +265,6 @@ func (r *reader) suffers(e *record.Event) {
 			s.until = e.At + min(f.For, forever)
 		}
 		r.stops = append(r.stops, s)
-		if traits.Where == fault.OnServer {
-			r.down[name] = s
-		}
 	}
 	switch {
 	case f.Kind == fault.Reboot:
@@ -320,7 +280,7 @@ func (r *reader) suffers(e *record.Event) {
 
 // keyChanged changes a key's end without a command.
 func (r *reader) keyChanged(e *record.Event) {
-	lane(&r.Servers, e.Place)
+	r.Servers = union(r.Servers, e.Place)
 	for _, k := range e.Keys {
 		at := place{e.Place, k.Key}
 		if k.Until != record.Gone {
@@ -335,14 +295,19 @@ func (r *reader) keyChanged(e *record.Event) {
 // answered adds a command that a server has executed. The old master of a split server has a ' after
 // its name, and a server that an address leads to a ~.
 func (r *reader) answered(e *record.Event) {
-	lane(&r.Servers, e.Place)
-	done := message{outcome: outcomeOf(e)}
-	r.arrives(request{e.Process, strings.TrimRight(e.Place, "'~"), e.N}, done.outcome)
+	r.Servers = union(r.Servers, e.Place)
+	ok, outcome := succeeded(e), "refused"
+	if ok {
+		outcome = "granted"
+	}
+	if m := r.requests[request{e.Process, strings.TrimRight(e.Place, "'~"), e.N}]; m != nil {
+		m.outcome = cmp.Or(m.outcome, outcome) // its second copy changes nothing
+	}
 	for _, k := range e.Keys {
 		at := place{e.Place, k.Key}
 		n := r.keys[at]
 		switch {
-		case k.Until == record.Gone || done.ok() && slices.Contains(deleting, e.Op):
+		case k.Until == record.Gone || ok && slices.Contains(deleting, e.Op):
 			switch {
 			case !r.close(at, e.At):
 			case n.process == e.Process:
@@ -350,7 +315,7 @@ func (r *reader) answered(e *record.Event) {
 			default:
 				r.step(Step{At: e.At, Text: "DELETES ANOTHER'S " + n.key + " on", Fault: true, lane: e.Process, who: e.Process, on: []string{n.server}})
 			}
-		case done.ok() && (slices.Contains(acquiring, e.Op) || slices.Contains(setting, e.Op)):
+		case ok && (slices.Contains(acquiring, e.Op) || slices.Contains(setting, e.Op)):
 			r.stands(e, at, e.Process, k.Until)
 		case n != nil:
 			r.stands(e, at, n.process, k.Until)
@@ -358,33 +323,14 @@ func (r *reader) answered(e *record.Event) {
 	}
 }
 
-// arrives records the execution of a request, if it isn't a repeated one, and returns it. It is nil if the
-// log doesn't have it.
-func (r *reader) arrives(of request, outcome string) *message {
-	m := r.requests[of]
-	if m != nil {
-		m.outcome = cmp.Or(m.outcome, outcome)
-	}
-	return m
-}
-
-// outcomeOf returns a command's outcome. Commands that reply with a number had an effect if it
-// is positive.
-func outcomeOf(e *record.Event) string {
-	switch {
-	case e.Words == "null" || e.Words == "int" && e.Value <= 0:
-		return "refused"
-	case e.Words == "error":
-		return "failed"
-	case e.Words == "int":
-		return "ok"
+// succeeded reports whether a command had an effect. Those that reply with a number had one if it is positive.
+func succeeded(e *record.Event) bool {
+	if e.Words == "int" {
+		return e.Value > 0
 	}
 	outcome, _, _ := strings.Cut(e.Words, " ")
-	return outcome
+	return outcome == "granted" || outcome == "ok"
 }
-
-// ok reports whether a command succeeded.
-func (m message) ok() bool { return m.outcome == "granted" || m.outcome == "ok" }
 
 // stands sets a key's value and expiry from now on.
 func (r *reader) stands(e *record.Event, at place, process string, until time.Duration) {
@@ -420,15 +366,32 @@ func (r *reader) expired(n *tenure) {
 	r.step(Step{At: n.until, Text: "'s " + n.key + " has expired on", who: n.process, on: []string{n.server}})
 }
 
-// access adds an operation at the resource.
+// access adds an operation at the resource, and its step.
 func (r *reader) access(e *record.Event) {
 	r.UsesResource = true
-	outcome := "ok"
-	if refused(e) {
-		outcome = e.Words
-	}
-	r.arrive(e, r.arrives(requestOf(e), outcome))
 	r.accesses = append(r.accesses, e)
+	op := e.Kind.String()
+	if e.Kind == record.Write {
+		op = "WRITE"
+	}
+	text := "'s " + op + " arrives"
+	if m := r.requests[requestOf(e)]; m != nil && e.At-m.sent > late {
+		text += ", sent " + length(e.At-m.sent) + " ago"
+	}
+	switch {
+	case e.Words == "repeated":
+		text += " again: answered, not executed again"
+	case refused(e):
+		text += ": REFUSED by the guard"
+		if e.Token != 0 {
+			text += ", token " + r.token(e.Token)
+		}
+	case e.Kind == record.Write:
+		text += fmt.Sprintf(": value %d, version %d", e.Value, e.Version)
+	default:
+		text += fmt.Sprintf(": reads %d, version %d", e.Value, e.Version)
+	}
+	r.step(Step{At: e.At, Text: text, lane: e.Process, who: who(e)})
 }
 
 // refused reports whether the resource's guard has refused an operation.
@@ -506,6 +469,9 @@ func (r *reader) finish() {
 	for _, s := range r.stops {
 		s.until = min(s.until, r.End)
 	}
+	r.faults = slices.DeleteFunc(r.faults, func(f faultText) bool {
+		return f.server != "" && f.server != fault.Any && f.server != fault.Resource && !slices.Contains(r.Servers, f.server)
+	})
 	slices.SortFunc(r.Processes, byLength)
 	slices.SortFunc(r.Servers, byLength)
 	r.finishSteps()

@@ -22,7 +22,7 @@ func (t *Timeline) step(s Step) {
 	}
 	for i := range t.Steps {
 		if o := &t.Steps[i]; s.on != nil && o.on != nil && o.Text == s.Text && (o.At-s.At).Abs() <= together {
-			o.on, o.At = union(o.on, s.on), max(o.At, s.At)
+			o.on, o.At = union(o.on, s.on...), max(o.At, s.At)
 			return
 		}
 	}

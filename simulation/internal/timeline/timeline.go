@@ -3,7 +3,7 @@
 // each other, and a text one after the other.
 //
 //	t := timeline.Of(result.Log)
-//	t.Draw(&canvas, "a title")
+//	t.Draw(&canvas)
 //	err := t.Text(os.Stdout, "a title")
 //
 // All times are true times from the start of the run. The output depends only on the log and the
@@ -11,6 +11,7 @@
 package timeline
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +23,7 @@ import (
 
 // Timeline is a run as recorded in its log. Slices are in the order of the log, except for Steps.
 type Timeline struct {
-	// Processes and Servers are the names of the lanes: all those in the log.
+	// Processes and Servers are the names of the lanes: all in the log, of the servers those that got a request.
 	Processes, Servers []string
 	// UsesResource: the log has operations at the resource.
 	UsesResource bool
@@ -37,7 +38,6 @@ type Timeline struct {
 	violations []*record.Event
 	stops      []*stop
 	faults     []faultText
-	asks       []*record.Event
 	token      func(fencing.Token) string // see tokens
 }
 
@@ -78,12 +78,13 @@ type stop struct {
 }
 
 // faultText is a fault as its caption has it: who, what, and the other ends of links. Without what a drawing
-// shows it in another way, or not at all.
+// shows it in another way, or not at all. It has no caption either if nobody uses its server.
 type faultText struct {
-	at    time.Duration
-	who   []string
-	what  string
-	links []string
+	at     time.Duration
+	server string
+	who    []string
+	what   string
+	links  []string
 }
 
 // period is a period of time.
@@ -120,59 +121,26 @@ func (t *Timeline) gaps(b *belief) (list []period) {
 	return list
 }
 
-// overlap is a period in which two processes, or two goroutines of one, both believed that
-// they held the same lock.
-type overlap struct {
-	first, second *belief
-	period
-}
-
-// overlaps returns the periods in which two beliefs contradict each other.
-func (t *Timeline) overlaps() (all []overlap) {
-	for i, a := range t.Beliefs {
-		for _, b := range t.Beliefs[i+1:] {
-			both := period{max(a.From, b.From), min(a.Until, b.Until)}
-			if a.Key == b.Key && a.who != b.who && both.from < both.until {
-				all = append(all, overlap{a, b, both})
-			}
-		}
-	}
-	return all
-}
-
-// tokens gives each token its shortest unique name, because tokens seeded from a clock have
-// sixteen digits of which only the last few differ. Token 0 has none.
+// tokens gives each token a short name, because tokens seeded from a clock have sixteen digits of which only the
+// last few differ: as many as their largest difference has, and three at least. Token 0 has none.
 func tokens(log record.Log) func(fencing.Token) string {
-	seen := map[fencing.Token]bool{}
+	var least, most fencing.Token = math.MaxUint64, 0
 	for e := range log.All() {
-		seen[e.Token] = true
-	}
-	delete(seen, 0)
-	digits := 3
-	for ; digits < 20; digits++ {
-		short := map[string]bool{}
-		for token := range seen {
-			short[tail(token, digits)] = true
-		}
-		if len(short) == len(seen) {
-			break
+		if e.Token != 0 {
+			least, most = min(least, e.Token), max(most, e.Token)
 		}
 	}
+	digits := max(3, len(strconv.FormatUint(uint64(most-least), 10)))
 	return func(token fencing.Token) string {
-		if token == 0 {
+		switch s := strconv.FormatUint(uint64(token), 10); {
+		case token == 0:
 			return ""
+		case len(s) <= digits+1:
+			return s
+		default:
+			return "…" + s[len(s)-digits:]
 		}
-		return tail(token, digits)
 	}
-}
-
-// tail returns a token's last digits, after an ellipsis.
-func tail(token fencing.Token, digits int) string {
-	s := strconv.FormatUint(uint64(token), 10)
-	if len(s) <= digits+1 {
-		return s
-	}
-	return "…" + s[len(s)-digits:]
 }
 
 // Held is a moment at which a process holds a lock: soon after the first lease was granted, or soon after
@@ -198,7 +166,7 @@ func list(names []string) string {
 func who(e *record.Event) string { return record.Who(e.Process, e.Goroutine) }
 
 // union is the names with others that aren't among them.
-func union(names, others []string) []string {
+func union(names []string, others ...string) []string {
 	for _, name := range others {
 		if !slices.Contains(names, name) {
 			names = append(slices.Clone(names), name)

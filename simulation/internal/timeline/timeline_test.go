@@ -1,7 +1,12 @@
 package timeline_test
 
 import (
+	"cmp"
+	"encoding/xml"
 	"errors"
+	"io"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,47 +15,92 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/cells"
+	"github.com/redquorum/redlock/simulation/internal/drawing"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-const (
-	ms  = time.Millisecond
-	key = "k"
-)
+const ms = time.Millisecond
 
-// some is every scenario, or one of four.
-func some(all []scenarios.Scenario) []scenarios.Scenario {
-	if long.Asked() {
-		return all
-	}
-	var few []scenarios.Scenario
-	for i := 0; i < len(all); i += 4 {
-		few = append(few, all[i])
-	}
-	return few
+// drawn is the drawing of a run.
+func drawn(tl *timeline.Timeline, kinds ...string) *drawing.Canvas {
+	var c drawing.Canvas
+	tl.Draw(&c, kinds...)
+	return &c
 }
 
-// played is the run of a scenario with a design.
-func played(t *testing.T, id, design string) simulation.Result {
+// extent is from where to where a text goes.
+func extent(s drawing.Shape) (from, until float64) {
+	classes, wide := strings.Fields(s.Class), drawing.Wide(s.Class, s.Text)
+	switch {
+	case slices.Contains(classes, "e"):
+		return s.X - wide, s.X
+	case slices.Contains(classes, "m"):
+		return s.X - wide/2, s.X + wide/2
+	}
+	return s.X, s.X + wide
+}
+
+// whole checks a picture: it is well-formed, everything is on it, no text is cut off, on another one or under a
+// line, and its classes have a style.
+func whole(t *testing.T, name string, c *drawing.Canvas) string {
+	t.Helper()
+	svg := c.Inline()
+	for decoder := xml.NewDecoder(strings.NewReader(svg)); ; {
+		if _, err := decoder.Token(); err != nil {
+			require.ErrorIs(t, err, io.EOF, name)
+			break
+		}
+	}
+	for _, wrong := range []string{"NaN", "Inf", "%!"} {
+		assert.NotContains(t, svg, wrong, name)
+	}
+	for i, s := range c.Shapes {
+		for _, class := range strings.Fields(s.Class) {
+			assert.Contains(t, drawing.Page(), ".rl ."+class, name)
+		}
+		if s.Text == "" {
+			assert.True(t, s.X >= 0 && s.X+s.W <= drawing.Width && s.Y >= 0 && s.Y+s.H <= c.Height, "%s: %+v", name, s)
+			continue
+		}
+		from, until := extent(s)
+		assert.True(t, from >= -1 && until <= cmp.Or(c.Width, drawing.Width)+1 && s.Y < c.Height, "%s: %q is cut off", name, s.Text)
+		line := -1
+		for j, o := range c.Shapes {
+			switch oFrom, oUntil := extent(o); {
+			case j < i && o.Text != "" && math.Abs(o.Y-s.Y) < 9:
+				assert.True(t, oUntil <= from || until <= oFrom, "%s: %q is on %q", name, s.Text, o.Text)
+			case o.Class == "un" && o.Y < s.Y && s.Y < o.Y+o.H:
+				for _, edge := range []float64{o.X, o.X + o.W} {
+					assert.False(t, from < edge && edge < until, "%s: dashes go through %q", name, s.Text)
+				}
+			case (o.Class == "fl" || o.Class == "vl") && from < o.X && o.X+o.W < until && o.Y < s.Y && s.Y-9 < o.Y+o.H:
+				line = j
+			case o.H > 9 && o.X <= from && until <= o.X+o.W && o.Y <= s.Y-9 && s.Y <= o.Y+o.H && j < i:
+				line = -1 // it is behind this box
+			}
+		}
+		assert.Negative(t, line, "%s: a line goes through %q", name, s.Text)
+	}
+	return svg
+}
+
+// played is the timeline of a run of a scenario with a design.
+func played(t *testing.T, id, design string) *timeline.Timeline {
 	t.Helper()
 	s, err := scenarios.ByID(id)
 	require.NoError(t, err)
 	d, err := s.Design(design)
 	require.NoError(t, err)
-	return result(t, s, d)
-}
-
-func result(t *testing.T, s scenarios.Scenario, d designs.Design) simulation.Result {
-	t.Helper()
 	r, err := s.Play(1, d)
-	require.NoError(t, err, "%s %s", s.ID, d.Name)
-	return r
+	require.NoError(t, err)
+	return timeline.Of(r.Log)
 }
 
 func text(t *testing.T, tl *timeline.Timeline) string {
@@ -64,10 +114,14 @@ func text(t *testing.T, tl *timeline.Timeline) string {
 // violations are those of the verdict. A picture stays small, because a report carries hundreds of
 // them, compressed. Ten clients that try and try again take the most.
 func TestEveryScenario(t *testing.T) {
-	for _, s := range some(scenarios.All()) {
+	for i, s := range scenarios.All() {
+		if i%4 > 0 && !long.Asked() {
+			continue
+		}
 		for i, d := range s.Designs() {
-			name, r := s.ID+" "+d.Name, result(t, s, d)
-			tl := timeline.Of(r.Log)
+			r, err := s.Play(1, d)
+			require.NoError(t, err)
+			name, tl := s.ID+" "+d.Name, timeline.Of(r.Log)
 			shown := text(t, tl)
 			for line := range strings.Lines(shown) {
 				assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 100, "%s: %s", name, line)
@@ -84,6 +138,23 @@ func TestEveryScenario(t *testing.T) {
 	}
 }
 
+// So are runs with random faults of each kind.
+func TestEveryFault(t *testing.T) {
+	for _, f := range cells.Faults() {
+		for i, d := range designs.All() {
+			if i%long.Number(1, 9) == 0 {
+				r, err := f.Play(1, d)
+				require.NoError(t, err)
+				tl := timeline.Of(r.Log)
+				whole(t, f.Name+" "+d.Name, drawn(tl))
+				if d.Servers == 1 {
+					assert.NotContains(t, tl.Servers, "B", "%s %s: nobody uses it", f.Name, d.Name)
+				}
+			}
+		}
+	}
+}
+
 // These words must be in the text and in the drawing.
 func TestWhatHappenedIsShown(t *testing.T) {
 	for _, test := range []struct {
@@ -91,51 +162,60 @@ func TestWhatHappenedIsShown(t *testing.T) {
 		told, drawn      []string
 	}{
 		{"S1", "default", []string{"c1 is PAUSED for 12 s", "c1's validity of k", "has expired on A B C D E", "c1 runs again", "!! TWO HOLDERS"},
-			[]string{"paused for 12 s", "!! two holders, stale write, lost update", "c1 writes", "c1 holds k from 1 00", `class="dal"`, "Violated: two holders, stale write and lost update.", "a &lt;b&gt; &amp; c"}},
+			[]string{"paused for 12 s", "!! two holders, stale write, lost update", "c1 writes", "c1 holds k from 1 00", `class="dal"`, "Violated: two holders, stale write and lost update."}},
 		{"S1", "token-admit", []string{"REFUSED by the guard"}, []string{"c1&#39;s write is REFUSED", "Nothing is violated."}},
 		{"S4", "redlock", []string{"C's clock JUMPS by +15 s", "too few servers have c1's k, for 4.9 s"}, []string{"C: clock JUMPS by +15 s", `class="un"`, `class="both"`}},
 		{"X1", "default", nil, []string{"c1 crashes"}},
 		{"S17", "setpx-del", []string{"c1 DELETES ANOTHER'S k on A"}, nil},
 		{"S13", "listed-checked", []string{"granted A B C"}, nil},
 	} {
-		tl := timeline.Of(played(t, test.scenario, test.design).Log)
+		tl := played(t, test.scenario, test.design)
 		shown := strings.Join(strings.Fields(text(t, tl)), " ")
-		for _, part := range []struct {
-			out   string
-			words []string
-		}{{shown, test.told}, {drawn(tl).Inline(), test.drawn}} {
-			for _, words := range part.words {
-				assert.Contains(t, part.out, words, "%s with %s", test.scenario, test.design)
+		for _, words := range test.told {
+			assert.Contains(t, shown, words, "%s with %s", test.scenario, test.design)
+		}
+		for _, words := range test.drawn {
+			assert.Contains(t, drawn(tl).Inline(), words, "%s with %s", test.scenario, test.design)
+		}
+	}
+	// No line passes behind the labels of faults and violations, as there are few.
+	shapes := drawn(played(t, "S6c", "redlock")).Shapes
+	for _, s := range shapes {
+		for _, line := range shapes {
+			if from, until := extent(s); strings.HasPrefix(s.Class, "al") || strings.HasPrefix(s.Class, "fa") {
+				assert.False(t, (line.Class == "fl" || line.Class == "vl") && from < line.X && line.X+line.W < until && line.Y < s.Y-9 && s.Text != "c1 writes", "%q", s.Text)
 			}
 		}
 	}
-}
-
-// holds is a lease that a process believes in until a moment.
-func holds(process string, lease int, from, until time.Duration) record.Event {
-	return record.Event{At: from, Kind: record.Acquired, Process: process, Key: key, Lease: lease, Truth: &record.Truth{Until: until}}
+	// A server that is back at once isn't down until the end.
+	for _, s := range drawn(played(t, "S8", "default")).Shapes {
+		assert.False(t, s.Class == "wait" && s.W > 1, "%+v", s)
+	}
+	// Of the violations, a drawing shows only those that are asked for.
+	some := drawn(played(t, "S1", "default"), "lost update").Inline()
+	assert.Contains(t, some, "!! lost update")
+	assert.NotContains(t, some, "!! two holders")
 }
 
 // A belief ends when the record says so. If the holder is told another validity afterwards, it is
 // another belief.
 func TestBeliefs(t *testing.T) {
-	later := func(kind record.EventKind, at, until time.Duration) record.Event {
-		return record.Event{At: at, Kind: kind, Process: "c1", Key: key, Lease: 1, Validity: 1, Truth: &record.Truth{Until: until}}
+	event := func(kind record.EventKind, at, until time.Duration) record.Event {
+		return record.Event{At: at, Kind: kind, Process: "c1", Key: "k", Lease: 1, Validity: 1, Truth: &record.Truth{Until: until}}
 	}
-	end := record.Event{At: 9 * time.Second, Kind: record.Ended, Process: "c1"}
 	for name, c := range map[string]struct {
-		events []record.Event
-		until  []time.Duration
+		then  record.Event
+		until []time.Duration
 	}{
-		"one":             {nil, []time.Duration{3 * time.Second}},
-		"its clocks jump": {[]record.Event{later(record.Believed, time.Second, 2*time.Second)}, []time.Duration{2 * time.Second}},
-		"extended":        {[]record.Event{later(record.Extended, time.Second, 5*time.Second)}, []time.Duration{5 * time.Second}},
-		"again":           {[]record.Event{later(record.Looked, 4*time.Second, 6*time.Second)}, []time.Duration{3 * time.Second, 6 * time.Second}},
-		"beyond the end":  {[]record.Event{later(record.Looked, time.Second, record.Forever)}, []time.Duration{9 * time.Second}},
-		"crashed":         {[]record.Event{{At: time.Second, Kind: record.Crashed, Process: "c1"}}, []time.Duration{time.Second}},
-		"nothing known":   {[]record.Event{{At: time.Second, Kind: record.Looked, Process: "c1", Lease: 2}}, []time.Duration{3 * time.Second}},
+		"one":             {record.Event{}, []time.Duration{3 * time.Second}},
+		"its clocks jump": {event(record.Believed, time.Second, 2*time.Second), []time.Duration{2 * time.Second}},
+		"extended":        {event(record.Extended, time.Second, 5*time.Second), []time.Duration{5 * time.Second}},
+		"again":           {event(record.Looked, 4*time.Second, 6*time.Second), []time.Duration{3 * time.Second, 6 * time.Second}},
+		"beyond the end":  {event(record.Looked, time.Second, record.Forever), []time.Duration{9 * time.Second}},
+		"crashed":         {record.Event{At: time.Second, Kind: record.Crashed, Process: "c1"}, []time.Duration{time.Second}},
+		"nothing known":   {record.Event{At: time.Second, Kind: record.Looked, Process: "c1", Lease: 2}, []time.Duration{3 * time.Second}},
 	} {
-		tl := timeline.Of(record.Log{append(append([]record.Event{holds("c1", 1, 0, 3*time.Second)}, c.events...), end)})
+		tl := timeline.Of(record.Log{{event(record.Acquired, 0, 3*time.Second), c.then, {At: 9 * time.Second, Kind: record.Ended, Process: "c1"}}})
 		var until []time.Duration
 		for _, b := range tl.Beliefs {
 			until = append(until, b.Until)
@@ -144,32 +224,43 @@ func TestBeliefs(t *testing.T) {
 	}
 }
 
-// A second copy of a request is a repeated message, not another operation.
-func TestRepeatedRequest(t *testing.T) {
-	use := record.Event{At: 2 * ms, Kind: record.Write, Process: "c1", Place: fault.Resource, N: 1, Version: 1}
-	again := use
+// Runs in which little happens have pictures, too.
+func TestLittleRuns(t *testing.T) {
+	pause := func(at, length time.Duration, kind fault.Kind) record.Event {
+		return record.Event{At: at, Kind: record.Suffered, Process: "c1", Fault: &fault.Fault{Kind: kind, For: length}}
+	}
+	got := func(token fencing.Token) record.Event {
+		return record.Event{Kind: record.Acquired, Process: "c1", Key: "k", Token: token}
+	}
+	end := record.Event{At: time.Second, Kind: record.Ended, Process: "c1"}
+	write := record.Event{At: 2 * ms, Kind: record.Write, Process: "c1", Place: fault.Resource, N: 1, Version: 1}
+	again := write
 	again.At, again.Words = 5*ms, "repeated"
-	tl := timeline.Of(record.Log{{
-		{At: ms, Kind: record.Sent, Process: "c1", Place: fault.Resource, N: 1, Op: "write"}, use,
-		{At: 5 * ms, Kind: record.RequestDuplicated, Process: "c1", Place: fault.Resource, N: 1}, again,
-	}})
-	assert.Contains(t, text(t, tl), "arrives again: answered, not executed again")
-}
-
-// What would happen after the end of a run isn't told.
-func TestPauseBeyondTheEnd(t *testing.T) {
-	shown := text(t, timeline.Of(record.Log{{
-		{At: ms, Kind: record.Suffered, Process: "c1", Fault: &fault.Fault{Kind: fault.Pause, For: time.Hour}},
-		{At: time.Second, Kind: record.Ended, Process: "c1"},
-	}}))
-	assert.Contains(t, shown, "1.000 ms  c1 is PAUSED for 60 min")
-	assert.NotContains(t, shown, "runs again")
-}
-
-// A server that is back at once isn't down until the end.
-func TestBackAtOnce(t *testing.T) {
-	for _, s := range drawn(timeline.Of(played(t, "S8", "default").Log)).Shapes {
-		assert.False(t, s.Class == "wait" && s.W > 1, "%+v", s)
+	for name, test := range map[string]struct {
+		log              []record.Event
+		told, not, drawn string
+	}{
+		"nothing": {},
+		"a start": {log: []record.Event{{Kind: record.Started, Process: "c1"}}},
+		"a refusal": {log: []record.Event{
+			{At: ms, Kind: record.Asked, Process: "c1", Key: "k"},
+			{At: 2 * ms, Kind: record.Refused, Process: "c1", Key: "k", Words: "quorum: lock is taken"},
+		}, told: "2.000 ms  c1 asks for k and is refused: lock is taken"},
+		"a repeated request": {log: []record.Event{
+			{At: ms, Kind: record.Sent, Process: "c1", Place: fault.Resource, N: 1, Op: "write"}, write,
+			{At: 5 * ms, Kind: record.RequestDuplicated, Process: "c1", Place: fault.Resource, N: 1}, again,
+		}, told: "arrives again: answered, not executed again"},
+		"beyond the end":         {log: []record.Event{pause(ms, time.Hour, fault.Pause), end}, told: "1.000 ms  c1 is PAUSED for 60 min", not: "runs again"},
+		"one stop in another":    {log: []record.Event{pause(ms, 500*ms, fault.Pause), pause(100*ms, 300*ms, fault.Pause), end}, drawn: "paused for 500 ms"},
+		"stops of two kinds":     {log: []record.Event{pause(ms, 500*ms, fault.Pause), pause(100*ms, 600*ms, fault.Suspend), end}, drawn: "stopped for 699 ms"},
+		"tokens that look alike": {log: []record.Event{got(1767225601001825), got(1767225601101825)}, told: "token …001825"},
+	} {
+		tl := timeline.Of(record.Log{test.log})
+		assert.Contains(t, text(t, tl), test.told, name)
+		assert.Contains(t, whole(t, name, drawn(tl)), test.drawn, name)
+		if test.not != "" {
+			assert.NotContains(t, text(t, tl), test.not, name)
+		}
 	}
 }
 
@@ -180,11 +271,4 @@ func (full) Write([]byte) (int, error) { return 0, errors.ErrUnsupported }
 
 func TestErrorsOfTheWriter(t *testing.T) {
 	require.ErrorIs(t, timeline.Of(nil).Text(full{}, ""), errors.ErrUnsupported)
-}
-
-// Of the violations, a drawing shows only those that are asked for.
-func TestDrawSomeViolations(t *testing.T) {
-	shown := drawn(timeline.Of(played(t, "S1", "default").Log), "lost update").Inline()
-	assert.Contains(t, shown, "!! lost update")
-	assert.NotContains(t, shown, "!! two holders")
 }

@@ -7,9 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-
-	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Time goes to the right, and two moments are never on top of each other.
@@ -43,17 +40,4 @@ func TestLengths(t *testing.T) {
 		assert.Equal(t, want, length(d))
 	}
 	assert.Equal(t, "11 104.506 ms", Clock(11104505922))
-	assert.Equal(t, "0.000 ms", Clock(0))
-}
-
-func TestTokensAreShortAndDistinct(t *testing.T) {
-	log := record.Log{}
-	for _, token := range []fencing.Token{1767225601001825, 1767225601101825, 7, 0} {
-		log.Add(0, record.Looked, "c1", "").Token = token
-	}
-	name := tokens(log)
-	assert.Equal(t, "…001825", name(1767225601001825))
-	assert.Equal(t, "…101825", name(1767225601101825))
-	assert.Equal(t, "7", name(7))
-	assert.Empty(t, name(0))
 }

@@ -42,7 +42,7 @@ func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return usageError{err}
 	}
-	title := fmt.Sprintf("%s: %s · %s · seed %d", p.Name, p.Title, p.Design.Name, p.Seed)
+	title := fmt.Sprintf("%s: %s · %s · seed %d", p.Base, p.Title, p.Design, p.Seed)
 	if err := timeline.Of(p.Result.Log).Text(stdout, title); err != nil {
 		return err
 	}

@@ -20,15 +20,6 @@ import (
 // ErrRequest is wrapped by the error for a request that can't be read.
 var ErrRequest = errors.New("play: bad request")
 
-// request is a Setup as data. A schedule of null is the base's own.
-type request struct {
-	Base   string `json:"base"`
-	Design string `json:"design"`
-	// Seed is a text, because whole numbers of JavaScript end at 2^53.
-	Seed     string          `json:"seed"`
-	Schedule json.RawMessage `json:"schedule"`
-}
-
 // Answer plays a Setup in JSON, and returns the result with a drawing, also in JSON:
 //
 //	{"base": "S1", "design": "default", "seed": "7", "schedule": [...]}
@@ -37,45 +28,44 @@ type request struct {
 // something is wrong, the answer is {"error": "..."}.
 //
 // The answer depends only on the request, and is the same on every machine.
-func Answer(text []byte) []byte {
-	var answer any
-	setup, err := read(text)
+func Answer(request []byte) []byte {
+	var text []byte
+	setup, err := read(request)
 	if err == nil {
-		answer, err = setup.answer()
+		text, err = setup.answer()
 	}
-	if err == nil {
-		var out []byte
-		if out, err = json.Marshal(answer); err == nil {
-			return out
-		}
+	if err != nil {
+		text, _ = json.Marshal(map[string]string{"error": err.Error()}) // texts have no values that JSON lacks
 	}
-	out, _ := json.Marshal(map[string]string{"error": err.Error()}) // a map of texts has no values that JSON lacks
-	return out
+	return text
 }
 
 // read reads a request.
 func read(text []byte) (s Setup, err error) {
+	var request struct {
+		Base, Design string
+		Seed         string // whole numbers of JavaScript end at 2^53
+		Schedule     json.RawMessage
+	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	var r request
-	if err := decoder.Decode(&r); err != nil {
+	if err := decoder.Decode(&request); err != nil {
 		return s, fmt.Errorf("%w: %w", ErrRequest, err)
 	}
-	s.Base, s.Design = r.Base, r.Design
-	if s.Seed, err = strconv.ParseUint(r.Seed, 10, 64); err != nil {
-		return s, fmt.Errorf("%w: seed is %.30q, want a whole number from \"0\" to \"%d\"", ErrRequest, r.Seed, uint64(math.MaxUint64))
+	s.Base, s.Design = request.Base, request.Design
+	if s.Seed, err = strconv.ParseUint(request.Seed, 10, 64); err != nil {
+		return s, fmt.Errorf("%w: seed is %.30q, want a whole number from \"0\" to \"%d\"", ErrRequest, request.Seed, uint64(math.MaxUint64))
 	}
-	if len(r.Schedule) > 0 && string(r.Schedule) != "null" {
-		s.Schedule, err = simulation.ReadSchedule(r.Schedule)
+	if len(request.Schedule) > 0 && string(request.Schedule) != "null" {
+		s.Schedule, err = simulation.ReadSchedule(request.Schedule)
 	}
 	return s, err
 }
 
-// answer is a run as data.
+// answer is a run as data. Lists are never null.
 type answer struct {
-	// Schedule is the faults that were played. Own: they are the base's.
+	// Schedule is the faults that were played.
 	Schedule simulation.Schedule `json:"schedule"`
-	Own      bool                `json:"own"`
 	// Expected is the expected verdict, or "anything". Unexpected is what is different, "" if nothing.
 	Expected   string `json:"expected"`
 	Unexpected string `json:"unexpected"`
@@ -101,49 +91,49 @@ type answer struct {
 	Idle []int `json:"idle"`
 }
 
-func (s Setup) answer() (a answer, err error) {
+func (s Setup) answer() ([]byte, error) {
 	run, err := Play(s)
 	if err != nil {
-		return a, err
+		return nil, err
 	}
-	s.Base, s.Design = run.Name, run.Design.Name
 	tl := timeline.Of(run.Result.Log)
-	c := drawing.Canvas{Title: run.Name + ": " + run.Title + ", with " + run.Design.Name}
-	a = answer{
-		Schedule: append(simulation.Schedule{}, run.Schedule...), Own: s.Schedule == nil,
+	c := drawing.Canvas{Title: run.Base + ": " + run.Title + ", with " + run.Design}
+	a := answer{
+		Schedule: append(simulation.Schedule{}, run.Faults...),
 		Expected: run.Expected, Verdict: Found(run.Result), Hash: run.Result.Log.Digest(),
 		Processes: append([]string{}, tl.Processes...), Servers: append([]string{}, tl.Servers...),
 		Legend: append([]string{}, tl.Draw(&c)...), Steps: append([]timeline.Step{}, tl.Story()...),
-		Nobody: len(tl.Beliefs) == 0, Begin: tl.Held(),
+		Nobody: len(tl.Beliefs) == 0, Begin: tl.Held(), Idle: []int{},
 	}
 	a.SVG = c.Inline()
 	if run.Unexpected != nil {
 		a.Unexpected = run.Unexpected.Error()
 	}
-	if a.Arguments, err = s.Arguments(); err != nil {
-		return a, err
+	if a.Arguments, err = run.Arguments(); err != nil {
+		return nil, err
 	}
-	a.Idle = []int{}
 	if len(s.Schedule) <= mostTried {
-		a.Idle, err = s.idle(run.Result)
+		if a.Idle, err = run.idle(); err != nil {
+			return nil, err
+		}
 	}
-	return a, err
+	return json.Marshal(a)
 }
 
 // mostTried is the number of faults up to which each is tried without, because each takes another run.
 const mostTried = 8
 
-// idle returns the faults of a schedule without which clients do and are told the same.
-func (s Setup) idle(whole simulation.Result) (list []int, err error) {
-	list = []int{}
-	for i := range s.Schedule {
-		less := s
-		less.Schedule = slices.Delete(slices.Clone(s.Schedule), i, i+1)
+// idle returns the faults of the Setup's schedule without which clients do and are told the same.
+func (r Run) idle() ([]int, error) {
+	list := []int{}
+	for i := range r.Schedule {
+		less := r.Setup
+		less.Schedule = slices.Delete(slices.Clone(r.Schedule), i, i+1)
 		run, err := Play(less)
 		if err != nil {
 			return nil, err
 		}
-		if reflect.DeepEqual(told(whole), told(run.Result)) {
+		if reflect.DeepEqual(told(r.Result), told(run.Result)) {
 			list = append(list, i)
 		}
 	}

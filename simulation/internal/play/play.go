@@ -28,19 +28,20 @@ type Setup struct {
 	Schedule simulation.Schedule
 }
 
-// Run is a run and its result.
+// Run is a run and its result. Its Setup has the base's and the design's names in full.
 type Run struct {
-	// Name is the base's, and Title what it is about.
-	Name, Title string
-	Design      designs.Design
-	Seed        uint64
-	// Schedule is the faults that were played.
-	Schedule simulation.Schedule
+	Setup
+	Title string
+	// Faults are those that were played.
+	Faults simulation.Schedule
 	// Expected is the expected result in words. Unexpected is nil if the run ended like that.
 	Expected   string
 	Unexpected error
 	Result     simulation.Result
 }
+
+// Anything is the expectation if there is none.
+const Anything = "anything"
 
 // base is a scenario, a fault or a workload.
 type base interface {
@@ -48,70 +49,77 @@ type base interface {
 	PlaySchedule(uint64, designs.Design, simulation.Schedule) (simulation.Result, error)
 }
 
-// Anything is the expectation if there is none.
-const Anything = "anything"
+// workload is a workload of package search as a base. It has no faults of its own: the command explore
+// draws them.
+type workload struct{ search.Workload }
+
+func (w workload) Play(seed uint64, d designs.Design) (simulation.Result, error) {
+	return w.PlaySchedule(seed, d, nil)
+}
+
+func (w workload) PlaySchedule(seed uint64, d designs.Design, faults simulation.Schedule) (simulation.Result, error) {
+	return simulation.Run(seed, d.Configure(w.Base), faults, w.Work)
+}
 
 // Play plays a run. Errors Are simulation.ErrConfig, or name an unknown base or design with those
 // that exist.
-func Play(setup Setup) (run Run, err error) {
-	run = Run{Seed: setup.Seed, Schedule: slices.Clone(setup.Schedule), Expected: Anything}
+func Play(setup Setup) (Run, error) {
+	run := Run{Setup: setup, Expected: Anything}
 	s, noScenario := scenarios.ByID(setup.Base)
 	f, noFault := cells.ByName(setup.Base)
 	w, noWorkload := search.ByName(setup.Base)
+	if noScenario != nil && noFault != nil && noWorkload != nil {
+		return run, errors.Join(noScenario, noFault, noWorkload)
+	}
+	d, err := designs.ByName(cmp.Or(setup.Design, "default"))
+	if noScenario == nil {
+		d, err = designOf(s, setup.Design)
+	}
+	if err != nil {
+		return run, err
+	}
+	run.Design = d.Name
 	var of base
-	var own simulation.Schedule
 	check := func(simulation.Result) error { return nil }
 	switch {
 	case noScenario == nil:
-		of, run.Name, run.Title = s, s.ID, s.Title
-		if run.Design, run.Expected, err = ofScenario(s, setup.Design); err != nil {
-			return run, err
+		of, run.Base, run.Title = s, s.ID, s.Title
+		_, run.Faults = s.Setting(d)
+		if verdict, ok := s.Verdicts[d.Name]; ok {
+			run.Expected = verdict.String()
+			check = func(r simulation.Result) error { return s.Check(r, d) }
 		}
-		if run.Expected != Anything {
-			check = func(r simulation.Result) error { return s.Check(r, run.Design) }
-		}
-		_, own = s.Setting(run.Design)
 	case noFault == nil:
-		of, run.Name, run.Title = f, f.Name, f.Title
-		if run.Design, err = designs.ByName(cmp.Or(setup.Design, "default")); err != nil {
-			return run, err
-		}
-		if want, ok := cells.ExpectationOf(f.Name, run.Design.Name); ok {
+		of, run.Base, run.Title = f, f.Name, f.Title
+		_, run.Faults = f.Setting(setup.Seed, d)
+		if want, ok := cells.ExpectationOf(f.Name, d.Name); ok {
 			run.Expected = want.String()
-			check = func(r simulation.Result) error { return want.Check(r, run.Design) }
-		}
-		_, own = f.Setting(setup.Seed, run.Design)
-	case noWorkload == nil:
-		of, run.Name, run.Title = workload{w}, w.Name, w.Title
-		if run.Design, err = designs.ByName(cmp.Or(setup.Design, "default")); err != nil {
-			return run, err
+			check = func(r simulation.Result) error { return want.Check(r, d) }
 		}
 	default:
-		return run, errors.Join(noScenario, noFault, noWorkload)
+		of, run.Base, run.Title = workload{w}, w.Name, w.Title
 	}
 	if setup.Schedule != nil {
-		run.Expected = Anything
-		run.Result, err = of.PlaySchedule(run.Seed, run.Design, run.Schedule)
+		run.Faults, run.Expected = slices.Clone(setup.Schedule), Anything
+		run.Result, err = of.PlaySchedule(setup.Seed, d, run.Faults)
 		return run, err
 	}
-	run.Schedule = own
-	if run.Result, err = of.Play(run.Seed, run.Design); err == nil {
+	if run.Result, err = of.Play(setup.Seed, d); err == nil {
 		run.Unexpected = check(run.Result)
 	}
 	return run, err
 }
 
-// ofScenario returns a scenario's design and its verdict in words. Scenarios have no verdict for
-// registered designs, and are played with these nevertheless.
-func ofScenario(s scenarios.Scenario, name string) (designs.Design, string, error) {
+// designOf returns a scenario's design. Scenarios have no verdict for registered designs, and are played with
+// these nevertheless.
+func designOf(s scenarios.Scenario, name string) (designs.Design, error) {
+	if yours, err := designs.ByName(name); err == nil && yours.Group == designs.Yours {
+		return yours, nil
+	}
 	if _, ok := s.Verdicts["default"]; !ok {
 		name = cmp.Or(name, s.Designs()[0].Name)
 	}
-	if yours, err := designs.ByName(name); err == nil && yours.Group == designs.Yours {
-		return yours, Anything, nil
-	}
-	d, err := s.Design(cmp.Or(name, "default"))
-	return d, s.Verdicts[d.Name].String(), err
+	return s.Design(cmp.Or(name, "default"))
 }
 
 // Found returns the kinds of violations of a run in words, or "none".

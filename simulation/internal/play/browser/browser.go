@@ -22,6 +22,8 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/drawing"
 )
 
+const library = "github.com/redquorum/redlock"
+
 //go:embed files
 var embedded embed.FS
 
@@ -67,7 +69,7 @@ func Build(ctx context.Context, folder string, progress io.Writer) error {
 	defer os.Remove(built) // all but the compressed one
 	// Inlined functions would make the download an eighth larger, and the first run slower: more has
 	// to be compiled for it.
-	build := exec.CommandContext(ctx, goCommand, "build", "-trimpath", "-gcflags=all=-l", "-ldflags=-s -w", "-o", built, engine)
+	build := exec.CommandContext(ctx, goCommand, "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-l", "-ldflags=-s -w", "-o", built, engine)
 	build.Dir, build.Env = in, append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	_, _ = fmt.Fprintln(progress, "building the page's engine; the first time this takes half a minute") // nothing depends on it
 	if _, err := output(build); err != nil {

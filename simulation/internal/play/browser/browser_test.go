@@ -77,24 +77,6 @@ func TestFiles(t *testing.T) {
 	assert.Less(t, size, 2_200_000, "look at what the engine imports before you raise it")
 }
 
-func TestServe(t *testing.T) {
-	folder := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "index.html"), []byte("<p>"), 0o600))
-	get := func(path string) *httptest.ResponseRecorder {
-		w := httptest.NewRecorder()
-		browser.Handler(folder).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
-		return w
-	}
-	assert.Equal(t, http.StatusOK, get("/").Code)
-	assert.Equal(t, "frame-ancestors 'none'", get("/").Header().Get("Content-Security-Policy"))
-	assert.Equal(t, http.StatusNotFound, get("/../browser.go").Code)
-}
-
-func TestBuildWithoutGo(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	require.ErrorIs(t, browser.Build(t.Context(), t.TempDir(), io.Discard), browser.ErrNoToolchain)
-}
-
 // An engine that can't be loaded is said, and tried again with the next run.
 func TestPageWithoutEngine(t *testing.T) {
 	t.Parallel() // it waits for the compiler
@@ -132,6 +114,14 @@ func TestPage(t *testing.T) {
 	c := newChromium(t)
 	c.open(server.URL+"/some/folder/", 1400, false)
 	c.shows(played(t, play.Setup{Base: "S1", Design: "default"}))
+	assert.Equal(t, `"frame-ancestors 'none'"`, c.eval(`fetch("").then((r) => r.headers.get("content-security-policy"))`))
+
+	// The whole answer, with the drawing, is that of native code.
+	const request = `{"base": "all", "design": "redlock", "seed": "7"}`
+	var native, theirs any
+	require.NoError(t, json.Unmarshal(play.Answer([]byte(request)), &native))
+	require.NoError(t, json.Unmarshal([]byte(c.eval(`import(new URL("engine.js", location)).then(({ play }) => play(`+request+`))`)), &theirs))
+	assert.Equal(t, native, theirs)
 
 	// Another lock.
 	c.set("#design", "token-admit")
@@ -139,8 +129,8 @@ func TestPage(t *testing.T) {
 	c.shows(run)
 
 	// A shorter pause, and then none.
-	c.set("[name=for_ns-0]", "3")
-	shorter := play.Setup{Base: "S1", Design: "token-admit", Schedule: append(simulation.Schedule{}, run.Schedule...)}
+	c.set("[name=for_ns-0]", "0.003")
+	shorter := play.Setup{Base: "S1", Design: "token-admit", Schedule: append(simulation.Schedule{}, run.Faults...)}
 	shorter.Schedule[0].For = 3_000_000
 	c.shows(played(t, shorter))
 	arguments, err := shorter.Arguments()

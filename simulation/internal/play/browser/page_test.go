@@ -64,39 +64,28 @@ func (c *chromium) state() play.Setup {
 	return setup
 }
 
-// A chapter is reached by a link, has the debate's text, and its runs play as native code does.
+// A chapter is reached by a link, has the debate's verdict, and its runs play as native code does.
 func TestChapter(t *testing.T) {
 	t.Parallel() // it waits for the compiler
 	c, base := opened(t)
-	chapters, err := browser.Chapters(debate(t))
-	require.NoError(t, err)
 	c.open(base, 1400, false)
-	c.until(`document.querySelectorAll("#chapters a").length === ` + strconv.Itoa(len(chapters)))
-	const number = 4 // A server's clock jumps
-	chapter := chapters[number]
-	c.eval(`document.querySelectorAll("#chapters a")[` + strconv.Itoa(number) + `].click()`)
-	c.until(`document.querySelector("#chapter-title").textContent === ` + strconv.Quote(chapter.Title))
+	c.until(`document.querySelectorAll("#chapters a").length === 10`)
+	c.eval(`document.querySelectorAll("#chapters a")[4].click()`)
+	c.until(`document.querySelector("#chapter-title").textContent === "A server's clock jumps"`)
 	assert.Equal(t, `"chapter-title"`, c.eval(`document.activeElement.id`), "a screen reader goes on there")
 	assert.Equal(t, "1", c.eval(`document.querySelectorAll("#chapters [aria-current]").length`))
 	text := c.text(`document.querySelector("#chapter-text").textContent`)
-	for _, paragraph := range plain(chapter.HTML) {
-		assert.Contains(t, text, paragraph)
-	}
-	for n, r := range chapter.Runs {
+	assert.Contains(t, text, "Who is right: Kleppmann, and antirez grants the point.")
+	assert.Contains(t, text, "A server's clock that jumps forward can give Redlock two holders")
+	for n, design := range []string{"redlock", "default"} {
 		c.eval(`document.querySelectorAll("#chapter-text .tools a")[` + strconv.Itoa(n) + `].click()`)
-		c.shows(played(t, play.Setup{Base: r.Base, Design: r.Design, Seed: 1}))
+		c.shows(played(t, play.Setup{Base: "S4", Design: design, Seed: 1}))
 		assert.Equal(t, strconv.Itoa(n), c.eval(`[...document.querySelectorAll("#chapter-text .tools a")].findIndex((a) => a.ariaCurrent)`))
 	}
-	// Links in the text lead to other chapters, and to scenarios beside this one.
 	c.eval(`location.hash = "chapter=8-a-jepsen-test"`)
-	c.until(`[...document.querySelectorAll("#chapter-text a")].find((a) => a.textContent === "S2b")`)
-	c.eval(`[...document.querySelectorAll("#chapter-text a")].find((a) => a.textContent === "S2b").click()`)
-	c.until(`location.hash.includes("base=S2b") && location.hash.includes("design=default")`)
+	c.until(`document.querySelector("#chapter-title").textContent === "A Jepsen test"`)
 	c.shows(played(t, c.state()))
-	assert.Equal(t, `"A Jepsen test"`, c.eval(`document.querySelector("#chapter-title").textContent`), "the chapter stays")
-	c.eval(`location.hash = "chapter=` + chapter.ID + `"`)
-	c.until(`document.querySelector("#chapter-title").textContent === ` + strconv.Quote(chapter.Title))
-	assert.Equal(t, "redlock", c.state().Design, "a chapter plays its first run")
+	assert.Equal(t, "restart-empty", c.state().Base, "a chapter plays its first run")
 	assert.Equal(t, "true", c.eval(`performance.getEntriesByType("resource").every((r) => r.name.startsWith(location.origin + "/") || r.name.startsWith("blob:"))`), "nothing is from elsewhere")
 	assert.Empty(t, c.problems)
 }
@@ -147,7 +136,7 @@ func TestFaults(t *testing.T) {
 	c, base := opened(t)
 	// c1 has the lock on A, B and C, and is cut off from D and E. Only C's clock is right.
 	cuts := simulation.Schedule{}
-	for _, f := range played(t, play.Setup{Base: "S4", Design: "redlock"}).Schedule {
+	for _, f := range played(t, play.Setup{Base: "S4", Design: "redlock"}).Faults {
 		if f.Kind == fault.Cut {
 			cuts = append(cuts, f)
 		}

@@ -39,6 +39,6 @@ func TestPictures(t *testing.T) {
 	}
 	c.open(base+"#chapter=4-a-servers-clock-jumps&base=S4&design=redlock&seed=1", 1100, false)
 	c.until(compared)
-	save("play-chapter.webp", 1100, false, "h1", "#chapter")
+	save("play-chapter.webp", 1100, false, "h1", "#run")
 	save("play-side.webp", 1280, true, "#side-title", "#side")
 }

@@ -2,7 +2,7 @@
 // choice, so that it can be sent.
 import { element, options } from "./element.js";
 import { play, Superseded } from "./engine.js";
-import { faultRow, ofKind } from "./faults.js";
+import { faultRow, kindOptions, ofKind } from "./faults.js";
 import { tour } from "./tour.js";
 
 const $ = (id) => document.getElementById(id);
@@ -112,10 +112,10 @@ function showChapter() {
   $("chapter").hidden = !chapter;
   if (!chapter) return;
   $("chapter-title").textContent = chapter.title;
-  $("chapter-text").innerHTML = chapter.html; // it has the page's own text
-  $("chapter-text").prepend(element("p", {}, element("strong", {}, "Who is right: "), `${chapter.right}.`));
-  $("chapter-text").append(element("p", { class: "tools" }, element("span", {}, "Play:"),
-    ...chapter.runs.map((r) => element("a", { class: "button", href: addressOfRun(chapter, r) }, `${r.base} with ${r.design}`))));
+  $("chapter-text").replaceChildren(
+    element("p", {}, element("strong", {}, "Who is right: "), `${chapter.right}.`), element("p", {}, chapter.verdict),
+    element("p", { class: "tools" }, element("span", {}, "Play:"), ...chapter.runs.map((r) => element("a", { class: "button", href: addressOfRun(chapter, r) }, `${r.base} with ${r.design}`))),
+    element("p", {}, element("a", { href: `https://github.com/redquorum/redlock/blob/main/docs/debate.md#${chapter.id}`, rel: "noreferrer" }, "What both sides say")));
 }
 
 function showStep(shown) {
@@ -136,7 +136,7 @@ const classOf = (of) => (of.verdict !== "none" ? "bad" : of.nobody ? "" : "good"
 
 // expectedOf is the expected result in a sentence. That of random faults is about many runs, and this is one.
 function expectedOf(of) {
-  if (!of.own) return "Your own faults: no expected result.";
+  if (choice.schedule !== null) return "Your own faults: no expected result.";
   if (of.unexpected) return `Not as expected: ${of.unexpected}.`;
   return of.expected === of.verdict ? "As expected." : `Expected: ${of.expected}.`;
 }
@@ -190,7 +190,7 @@ async function start() {
   all = await response.json();
   const listed = (list) => options(list.map((of) => [of.name, `${of.name}: ${of.title}`]));
   $("base").append(element("optgroup", { label: "scenarios" }, ...listed(all.scenarios)), element("optgroup", { label: "random faults" }, ...listed(all.faults)));
-  $("add-kind").append(...options(all.kinds.map((k) => [k.kind, `${k.kind}: ${k.title}`])));
+  $("add-kind").append(...options(kindOptions(all.kinds)));
   $("chapters").append(...all.chapters.map((c) => element("li", { "data-id": c.id }, element("a", { href: addressOfRun(c, c.runs[0]) }, c.title))));
   $("side").append(...compared.map((name) => element("li", {}, element("button", { type: "button", onclick: () => choose({ design: name }) }, name),
     element("small", {}, all.designs.find((d) => d.name === name).title), element("span"), element("div"))));

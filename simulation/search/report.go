@@ -37,28 +37,37 @@ type Finding struct {
 	Text  string
 }
 
-// add adds a run.
-func (r *Report) add(s Space, setup Setup, result simulation.Result) {
-	r.Runs++
+// report is what one run showed.
+func (s Space) report(setup Setup, result simulation.Result) Report {
+	r := Report{Runs: 1, Struck: map[fault.Kind]int{}, Findings: s.findings(setup, result)}
 	for e := range result.Log.All() {
 		if e.Kind == record.Suffered {
 			r.Struck[e.Fault.Kind]++
 		}
 	}
-	found := s.findings(setup, result)
 	if s.Within {
 		// A fault that is covered may break an assumption by its moment.
-		found = slices.DeleteFunc(found, func(f Finding) bool { return f.Assumption != 0 })
+		r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Assumption != 0 })
 	}
-	if len(found) > 0 {
-		r.Violating++
+	if len(r.Findings) > 0 {
+		r.Violating = 1
 	}
-	for _, f := range found {
+	return r
+}
+
+// add adds runs with later seeds.
+func (r *Report) add(u Report) {
+	r.Runs += u.Runs
+	r.Violating += u.Violating
+	for kind, n := range u.Struck {
+		r.Struck[kind] += n
+	}
+	for _, f := range u.Findings {
 		at, known := slices.BinarySearchFunc(r.Findings, f, func(f, g Finding) int {
 			return cmp.Or(cmp.Compare(f.Kind, g.Kind), cmp.Compare(f.Assumption, g.Assumption))
 		})
 		if known {
-			r.Findings[at].Runs++
+			r.Findings[at].Runs += f.Runs
 		} else {
 			r.Findings = slices.Insert(r.Findings, at, f)
 		}

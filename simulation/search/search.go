@@ -3,7 +3,6 @@ package search
 import (
 	"context"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/farm"
 )
@@ -18,17 +17,17 @@ func Search(ctx context.Context, s Space, seeds uint64, progress func(runs, viol
 		return report, err
 	}
 	report.Struck = map[fault.Kind]int{}
-	type run struct {
-		setup  Setup
-		result simulation.Result
+	// What a run showed is looked for where it is played: its log is large.
+	play := func(seed uint64) (Report, error) {
+		setup := s.Setup(seed)
+		result, err := s.Play(setup)
+		if err != nil {
+			return Report{}, err
+		}
+		return s.report(setup, result), nil
 	}
-	play := func(seed uint64) (r run, err error) {
-		r.setup = s.Setup(seed)
-		r.result, err = s.Play(r.setup)
-		return r, err
-	}
-	err = farm.Play(ctx, seeds, play, func(_ uint64, r run) {
-		report.add(s, r.setup, r.result)
+	err = farm.Play(ctx, seeds, play, func(_ uint64, next Report) {
+		report.add(next)
 		if progress != nil {
 			progress(report.Runs, report.Violating)
 		}

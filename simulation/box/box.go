@@ -78,7 +78,7 @@ func open(ctx context.Context, o Options) (b *box, err error) {
 // announce begins the report.
 func (b *box) announce() {
 	r := &b.report
-	r.Name, r.Version, r.Count, r.TTL, r.Reference = b.hello.Name, b.hello.Version, b.options.Servers, b.options.TTL, referenceFor(b.options.Servers)
+	r.Name, r.Version, r.Count, r.TTL = b.hello.Name, b.hello.Version, b.options.Servers, b.options.TTL
 	leave := func(out bool, what string) {
 		if out {
 			r.LeftOut = append(r.LeftOut, what)

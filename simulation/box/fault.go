@@ -32,26 +32,32 @@ type faultKind struct {
 	random [][2]string
 	// once: a random schedule has it no second time.
 	once bool
+	// limits are what the lock of the Redis document shows in the cases: on several servers Redlock, on one server
+	// SET NX PX with a delete that compares. TestLimits plays it.
+	limits []Kind
 }
+
+// bothHold are the limits under a fault that makes a majority forget the lock.
+var bothHold = []Kind{TwoHolders, StaleWrite}
 
 // faultKinds are the faults. A schedule with steps of several faults is one of the last of them, because the
 // others only prepare it.
 var faultKinds = []faultKind{
 	{name: noFault, own: []verb{waits}},
-	{name: "pause", own: []verb{pause, sends}, random: [][2]string{{"pause C", "resume C, C writes"}, {"C sends", "C lands"}}},
+	{name: "pause", own: []verb{pause, sends}, random: [][2]string{{"pause C", "resume C, C writes"}, {"C sends", "C lands"}}, limits: []Kind{StaleWrite, LostUpdate}},
 	{name: "crash", own: []verb{kill}, random: [][2]string{{"kill C", "spawn C"}}},
 	{name: "network", own: []verb{cut}, random: [][2]string{{"cut C S", "heal C S"}, {"delay C S", "heal C S"}, {"hold C S", "heal C S"}, {"lose C S", "heal C S"}}},
 	{name: "hang", own: []verb{hang}, random: [][2]string{{"hang S", "wake S"}}},
 	// Servers that start are empty: that is another fault.
 	{name: "stop", own: []verb{stop}, random: [][2]string{{"stop S", "start S"}}, once: true},
-	{name: "restart", own: []verb{start}, random: [][2]string{{"stop S, start S", ""}}},
-	{name: "old data", own: []verb{save}, random: [][2]string{{"save S", ""}, {"stop S, start S", ""}}},
-	{name: "flush", own: []verb{flush}, random: [][2]string{{"flush S", ""}}},
+	{name: "restart", own: []verb{start}, random: [][2]string{{"stop S, start S", ""}}, limits: bothHold},
+	{name: "old data", own: []verb{save}, random: [][2]string{{"save S", ""}, {"stop S, start S", ""}}, limits: bothHold},
+	{name: "flush", own: []verb{flush}, random: [][2]string{{"flush S", ""}}, limits: bothHold},
 	// The clocks of other servers would be no minority.
-	{name: clockFault, own: []verb{ahead, behind}, random: [][2]string{{"ahead S", "right S"}, {"behind S", "right S"}}, once: true},
+	{name: clockFault, own: []verb{ahead, behind}, random: [][2]string{{"ahead S", "right S"}, {"behind S", "right S"}}, once: true, limits: bothHold},
 	// No server fails twice.
-	{name: "failover", own: []verb{fail}, random: [][2]string{{"follow S, lag S", "fail S"}}, once: true},
-	{name: "address", own: []verb{move}, random: [][2]string{{"move S", "home S"}}},
+	{name: "failover", own: []verb{fail}, random: [][2]string{{"follow S, lag S", "fail S"}}, once: true, limits: bothHold},
+	{name: "address", own: []verb{move}, random: [][2]string{{"move S", "home S"}}, limits: bothHold},
 	{name: evenNumber, own: []verb{stop, cut}, random: [][2]string{{"stop S", "start S"}}, once: true},
 }
 
@@ -66,6 +72,15 @@ func Faults() []string {
 
 // place is that of a fault among all.
 func place(fault string) int { return slices.Index(Faults(), fault) }
+
+// Limits are the kinds of findings that the lock of the Redis document shows under a fault.
+func Limits(fault string) []Kind { return faultNamed(fault).limits }
+
+// isLimit reports whether a finding is a limit. Where the document's lock has two holders, late writes follow.
+func isLimit(fault string, kind Kind) bool {
+	limits := Limits(fault)
+	return slices.Contains(limits, kind) || kind == LostUpdate && slices.Contains(limits, TwoHolders)
+}
 
 // faultNamed returns a fault, and an empty one for a name that is no fault's.
 func faultNamed(name string) faultKind {

@@ -28,8 +28,6 @@ type Report struct {
 	// WhySkipped is why the first play was skipped that was, see Tally.
 	WhySkipped string        `json:"why_skipped,omitempty"`
 	Took       time.Duration `json:"took_ns"`
-	// Reference is what the lock of the Redis document shows.
-	Reference Reference `json:"reference"`
 
 	missing []string // faults that were asked for, and that these servers don't have
 }
@@ -68,20 +66,29 @@ func (r Report) of(fault string) []*Broken {
 func (r Report) list(is func(*Broken) bool) string {
 	var faults []string
 	for _, fault := range Faults() {
-		var kinds []string
+		var kinds []Kind
 		for _, b := range r.of(fault) {
 			if is(b) {
-				kinds = append(kinds, string(b.Kind))
+				kinds = append(kinds, b.Kind)
 			}
 		}
 		if fault == noFault {
 			fault = "without a fault"
 		}
 		if len(kinds) > 0 {
-			faults = append(faults, fault+": "+strings.Join(kinds, ", "))
+			faults = append(faults, fault+": "+listed(kinds))
 		}
 	}
 	return strings.Join(faults, "; ")
+}
+
+// listed joins kinds with commas.
+func listed(kinds []Kind) string {
+	var all []string
+	for _, kind := range kinds {
+		all = append(all, string(kind))
+	}
+	return strings.Join(all, ", ")
 }
 
 // NotAllowed lists the findings that are not allowed.
@@ -165,10 +172,10 @@ func (r Report) Text(all bool) string {
 	rows := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(rows, "fault\tplays\tstruck\tfound, in how many plays\tthe Redis document's lock")
 	for _, t := range r.Tallies {
-		fmt.Fprintf(rows, "%s\t%d\t%d\t%s\t%s\n", t.Fault, t.Plays, t.Struck, r.row(t), r.Reference.words(t.Fault))
+		fmt.Fprintf(rows, "%s\t%d\t%d\t%s\t%s\n", t.Fault, t.Plays, t.Struck, r.row(t), cmp.Or(listed(Limits(t.Fault)), "-"))
 	}
 	_ = rows.Flush() // a Builder takes everything
-	fmt.Fprintf(&b, "\n!: only this client shows it. The Redis document's lock: %s.\n", r.Reference.about())
+	b.WriteString("\n!: only this client shows it. The Redis document's lock: Redlock on several servers, SET NX PX on one.\n")
 	if len(r.LeftOut) > 0 {
 		fmt.Fprintf(&b, "Left out: %s\n", strings.Join(r.LeftOut, "; "))
 	}

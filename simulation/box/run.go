@@ -141,7 +141,7 @@ func (b *box) conclude() {
 	b.report.Broken = byFault(b.report.Broken)
 	for _, k := range b.report.Broken {
 		b.report.tally(k.Fault) // it may have no play of its own
-		k.Limit = b.report.Reference.shows(k.Fault, k.Kind)
+		k.Limit = isLimit(k.Fault, k.Kind)
 		k.Allowed = b.options.allows(k.Fault, k.Kind, k.Limit)
 	}
 	slices.SortStableFunc(b.report.Broken, (*Broken).compare)

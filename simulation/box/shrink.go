@@ -55,7 +55,7 @@ func (b *box) repeat(ctx context.Context, k *Broken) {
 // shrink makes the schedule of a finding shorter that is the client's own. The faults go first: what is found without
 // them is not their work.
 func (b *box) shrink(ctx context.Context, k *Broken) {
-	if ctx.Err() != nil || b.report.Reference.shows(k.Fault, k.Kind) {
+	if ctx.Err() != nil || isLimit(k.Fault, k.Kind) {
 		return
 	}
 	shows := func(schedule Schedule) bool {

@@ -129,12 +129,7 @@ func boxClients([]string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// What the lock of the Redis document shows: first on one server, then on several.
-	references, err := readRecorded[[]box.Reference]("../simulation/box/reference.json")
-	if err != nil {
-		return "", err
-	}
-	limits := slices.DeleteFunc(box.Faults(), func(fault string) bool { return len(references[1].Faults[fault]) == 0 })
+	limits := slices.DeleteFunc(box.Faults(), func(fault string) bool { return len(box.Limits(fault)) == 0 })
 	var rows [][]string
 	quoted := map[string]bool{}
 	quote := func(text string) string {

@@ -231,9 +231,6 @@ func (s *stage) says(c *client, a driver.Answer) {
 		s.of(c, record.Looked, "finds its lease valid", a.Why).Validity = 1
 		return
 	}
-	if s.last == record.Acquired && len(s.play.Findings) == 0 {
-		s.play.Late = c.name + "'s lease was over at once"
-	}
 	c.holds, c.left, s.untidy = false, true, true
 	s.of(c, record.Released, findsOver, a.Why)
 }

@@ -349,7 +349,7 @@ func TestRandomSchedules(t *testing.T) {
 // shows comes first.
 func TestReport(t *testing.T) {
 	paused := Play{
-		Schedule: Schedule{{Do: pause, Client: "c1"}}, TTL: time.Second, Servers: 4, Late: "spawn c1 took 1.7s",
+		Schedule: Schedule{{Do: pause, Client: "c1"}}, TTL: time.Second, Servers: 4,
 		Record:   record.Log{{{Process: "c1", Op: "wrote", Lease: 3, Goroutine: 2, Token: 5}}},
 		Findings: []Finding{{StaleWrite, 1, "c1 wrote late"}, {LostUpdate, 1, "c1 wrote over"}},
 	}
@@ -394,7 +394,7 @@ never free without a fault, in "a title"
   again: -servers 5 -ttl 0s -schedule "c1 waits"
 
 stale write by pause, shortened from "a title"
-  a limit of the algorithm: c1 wrote late (again in 1 of 1 play). The machine was slow: spawn c1 took 1.7s. A lease of 1s may have run out meanwhile; try a longer TTL.
+  a limit of the algorithm: c1 wrote late (again in 1 of 1 play).
   again: -servers 4 -ttl 1s -schedule "pause c1"
      1    0.00s  c1  wrote                  lease 2, token 5, value 0  <--
 `, text)
@@ -433,31 +433,11 @@ func TestNothingIsPlayed(t *testing.T) {
 	assert.Contains(t, r.Text(false), "Verdict: none, because nothing was played.")
 }
 
-// A step that took half a TTL while a lease ran is noted, unless it had to wait.
-func TestSlowSteps(t *testing.T) {
-	for step, want := range map[string]bool{"c1 works": true, "spawn c2": true, "c1 waits": false, "c2 works": false} {
-		first, second := &client{name: "c1", holds: true, links: []*link{{}}}, &client{name: "c2", links: []*link{{faults: Schedule{{Do: cut}}}}}
-		s := &stage{play: &Play{}, clients: []*client{first, second}, servers: []*server{{state: up}}, Fleet: &Fleet{ttl: time.Second}}
-		parsed, err := ParseStep(step)
-		require.NoError(t, err)
-		s.clocks(parsed, s.clients[strings.Count(step, "c2")], time.Now().Add(-time.Second))
-		assert.Equal(t, want, s.play.Late != "", step)
-		first.holds, s.play.Late = false, ""
-		s.clocks(parsed, first, time.Now().Add(-time.Second))
-		assert.Empty(t, s.play.Late, "nobody holds the lock")
-	}
-}
-
-// A slow machine may make a lease run out, or a waiter wait in vain. That is no proof.
+// A slow machine may make a waiter wait in vain, or a lease end at once. That is no proof.
 func TestDoubtfulPlays(t *testing.T) {
-	proof, vain := []Finding{{Kind: TwoHolders}}, []Finding{{Kind: NoProgress}, {Kind: LossUntold}, {Kind: OverOnArrival}}
-	for name, p := range map[string]Play{
-		"a step was lost": {Late: "a", Idle: 1}, "waited in vain": {Findings: vain}, "over": {Findings: vain[2:]},
-	} {
-		assert.True(t, p.doubtful(), name)
-		p.Findings = slices.Concat(p.Findings, proof)
-		assert.False(t, p.doubtful(), name+", and a proof")
-	}
-	assert.False(t, Play{Idle: 1}.doubtful(), "a holder lost its lease as it had to")
-	assert.False(t, Play{Late: "a"}.doubtful(), "all steps were taken")
+	p := Play{Findings: []Finding{{Kind: NoProgress}, {Kind: LossUntold}, {Kind: OverOnArrival}}}
+	assert.True(t, p.doubtful())
+	p.Findings = append(p.Findings, Finding{Kind: TwoHolders})
+	assert.False(t, p.doubtful(), "there is a proof")
+	assert.False(t, Play{}.doubtful())
 }

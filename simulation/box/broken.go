@@ -77,7 +77,7 @@ func (b *Broken) Flags() string {
 
 // text says what is found and by which fault, whose it is, and how often it was found again.
 func (b *Broken) text() string {
-	by, in, whose, again, late := "by "+b.Fault, "in", "this client's own", "not played again, because the time was up", ""
+	by, in, whose, again := "by "+b.Fault, "in", "this client's own", "not played again, because the time was up"
 	if b.Fault == noFault {
 		by = "without a fault"
 	}
@@ -90,10 +90,7 @@ func (b *Broken) text() string {
 	if b.Again > 0 {
 		again = fmt.Sprintf("again in %d of %s", b.Repeated, wrap.Count(b.Again, "play"))
 	}
-	if b.Shown.Late != "" {
-		late = fmt.Sprintf(" The machine was slow: %s. A lease of %v may have run out meanwhile; try a longer TTL.", b.Shown.Late, b.Shown.TTL)
-	}
-	return fmt.Sprintf("%s %s, %s %q\n  %s: %s (%s).%s\n  again: %s\n", b.Kind, by, in, b.Title, whose, b.Finding().Text, again, late, b.Flags())
+	return fmt.Sprintf("%s %s, %s %q\n  %s: %s (%s).\n  again: %s\n", b.Kind, by, in, b.Title, whose, b.Finding().Text, again, b.Flags())
 }
 
 // history is what happened, with a mark at what shows the finding.

@@ -22,7 +22,6 @@ type history struct {
 	log    *record.Log
 	events uint64
 	leases int
-	last   record.EventKind
 }
 
 // recordKey is the lock in a record.
@@ -37,7 +36,6 @@ const findsOver = "finds its lease over"
 // note adds an event. N counts the events.
 func (h *history) note(client string, kind record.EventKind, op, words string) *record.Event {
 	h.events++
-	h.last = kind
 	e := h.log.Add(time.Since(h.began), kind, client, "")
 	e.N, e.Key, e.Op, e.Words = h.events, recordKey, op, words
 	return e

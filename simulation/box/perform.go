@@ -108,14 +108,12 @@ func (s *stage) take(step Step) error {
 	if i := slices.IndexFunc(s.clients, func(c *client) bool { return c.name == step.Client }); i >= 0 {
 		c = s.clients[i]
 	}
-	defer s.clocks(step, c, time.Now())
 	if forms[step.Do] != clientFirst {
 		return s.breaks(step, c)
 	}
 	met, late := s.meets(step, c), c.sent
 	did, err := s.act(step.Do, c)
 	if err == nil && !did {
-		s.play.Idle++
 		return nil
 	}
 	for _, do := range met {
@@ -127,23 +125,6 @@ func (s *stage) take(step Step) error {
 		return nil
 	}
 	return err
-}
-
-// clocks notes a step that took half a TTL while a lease ran, if that isn't what the step waits for, nor
-// the client's way with a fault.
-func (s *stage) clocks(step Step, c *client, began time.Time) {
-	took := time.Since(began)
-	switch step.Do {
-	case waits, gets, begins, queues, ends, await, gone:
-		return
-	}
-	if took < s.ttl/2 || !slices.ContainsFunc(s.clients, func(c *client) bool { return c.holds }) {
-		return
-	}
-	if forms[step.Do] == clientFirst && s.reach(c) < len(s.servers) {
-		return
-	}
-	s.play.Late = fmt.Sprintf("%s took %v", step, took.Round(10*time.Millisecond))
 }
 
 // listen notes which clients tell that their leases are lost, and waits for those that must.

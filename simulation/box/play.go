@@ -18,10 +18,6 @@ type Play struct {
 	Record record.Log `json:"-"`
 	// Struck has what was done while a client held the lock or asked for it.
 	Struck map[verb]bool `json:"-"`
-	// Idle counts the steps that came to nothing, because their client had no lock.
-	Idle int `json:"idle,omitempty"`
-	// Late says which step took so long that a lease may have run out meanwhile.
-	Late string `json:"late,omitempty"`
 }
 
 // kinds returns the kinds of its findings, the worst first.
@@ -39,11 +35,9 @@ func (p Play) struck(fault string) bool {
 	return slices.ContainsFunc(faultNamed(fault).own, func(do verb) bool { return p.Struck[do] })
 }
 
-// doubtful reports whether a busy machine may be all that the play shows: a step that took too long let a lease run
-// out, so that others came to nothing, or what was found depends on a time.
+// doubtful reports whether a busy machine may be all that the play shows: what was found depends on a time.
 func (p Play) doubtful() bool {
-	proof := slices.ContainsFunc(p.Findings, func(f Finding) bool {
+	return len(p.Findings) > 0 && !slices.ContainsFunc(p.Findings, func(f Finding) bool {
 		return !slices.Contains([]Kind{NoProgress, LossUntold, OverOnArrival}, f.Kind)
 	})
-	return !proof && (len(p.Findings) > 0 || p.Late != "" && p.Idle > 0)
 }

@@ -50,18 +50,16 @@ func (s *stage) judgesTime(c *client, do verb, took, wait time.Duration) {
 	}
 }
 
-// reach is how many servers work for a client.
-func (s *stage) reach(c *client) (good int) {
+// works reports whether a majority of the servers works for a client.
+func (s *stage) works(c *client) bool {
+	good := 0
 	for i, server := range s.servers {
 		if server.good() && !c.links[i].shut() {
 			good++
 		}
 	}
-	return good
+	return good > len(s.servers)/2
 }
-
-// works reports whether a majority of the servers works for a client.
-func (s *stage) works(c *client) bool { return s.reach(c) > len(s.servers)/2 }
 
 // free reports whether the lock must become free for a client: a majority of the servers works,
 // and whoever has the lock or asks for it can't renew it.

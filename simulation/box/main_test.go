@@ -5,11 +5,12 @@ package box
 import (
 	"bufio"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,131 +21,100 @@ import (
 	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
-// The test program is a driver, too, if this variable is set. It has words: how the client or
-// the driver is broken.
+// The test program is a driver, too, if this variable is set: of a client that is broken in the ways that its words say,
+// or, if it is "says", of one that answers with the program's arguments, one after the other.
 const driverVariable = "BOX_TEST_DRIVER"
 
 func TestMain(m *testing.M) {
-	if words, ok := os.LookupEnv(driverVariable); ok {
-		serve(strings.Fields(words))
-		return
-	}
-	instancetest.AtOnce(4)
-	goleak.VerifyTestMain(m)
-}
-
-// serve is a driver for the algorithm of the Redis document with TTL/100+2ms of drift.
-func serve(words []string) {
-	broken := func(word string) bool { return slices.Contains(words, word) }
-	var d document
-	lines := bufio.NewScanner(os.Stdin)
-	for lines.Scan() {
-		var r driver.Request
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+	words, ok := os.LookupEnv(driverVariable)
+	switch {
+	case ok && words == "says":
+		says(os.Args[1:])
+	case ok:
+		if err := driver.Run(documentDriver(strings.Fields(words)), os.Stdin, os.Stdout); err != nil {
 			panic(err)
 		}
-		a := driver.Answer{ID: r.ID}
-		switch {
-		case broken("mute"):
-			continue
-		case broken("dies") && r.Do == driver.DoAcquire:
-			fmt.Fprintln(os.Stderr, "the driver gives up")
-			os.Exit(3)
-		case broken("garbage") && r.Do == driver.DoAcquire:
-			fmt.Println("connecting to the servers ...")
-		case broken("wrong-type") && r.Do == driver.DoAcquire:
-			fmt.Println(`{"id":3,"held":"yes"}`)
-		case broken("wrong-id") && r.Do == driver.DoAcquire:
-			a.ID += 7
-		case r.Do == driver.DoAcquire && (broken("all-miss") || broken("third-misses") && strings.HasSuffix(r.Key, "-c3")):
-			r.Do, a.Why = "", "missed"
-		}
-		switch r.Do {
-		case driver.DoHello:
-			a.Name, a.Version, a.Servers, a.Can = "document", "1", driver.ManyServers, []string{driver.CanExtend}
-			if broken("waits") {
-				a.Can = append(a.Can, driver.CanWait)
-			}
-			if broken("same-token") {
-				a.Can = append(a.Can, driver.CanToken)
-			}
-			switch {
-			case broken("one"):
-				a.Servers = driver.OneServer
-			case broken("two"):
-				a.Servers = "two"
-			case broken("flies"):
-				a.Can = []string{"fly"}
-			case broken("no-name"):
-				a.Name = ""
-			}
-		case driver.DoOpen:
-			d.open(r, broken)
-		case driver.DoAcquire:
-			for until := time.Now().Add(time.Duration(r.Wait) * time.Millisecond); ; time.Sleep(20 * time.Millisecond) {
-				if a.Held, a.Why = d.acquire(r); a.Held || time.Now().After(until) {
-					break
-				}
-			}
-			left := time.Until(d.until).Seconds() * 1000
-			if broken("seconds") { // it takes its TTL for seconds
-				left *= 1000
-			}
-			a.Left, a.Token = &left, 1
-			if broken("says-nothing") {
-				a = driver.Answer{ID: r.ID}
-			}
-		case driver.DoCheck:
-			a.Held = broken("ignores-deadline") || broken("always-held") || time.Now().Before(d.until)
-		case driver.DoExtend:
-			a.Held = d.extend(r)
-		case driver.DoRelease:
-			a.Done = d.release(r)
-		}
-		text, _ := json.Marshal(a)
-		fmt.Println(string(text))
+	default:
+		instancetest.AtOnce(4)
+		goleak.VerifyTestMain(m)
 	}
 }
 
-// document is the client.
+// givesUp is the answer of a driver that ends in place of it.
+const givesUp = "gives up"
+
+// says prints an answer to each request, and none when there are no more.
+func says(answers []string) {
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		if len(answers) == 0 {
+			continue
+		}
+		if answers[0] == givesUp {
+			fmt.Fprintln(os.Stderr, "the driver gives up")
+			os.Exit(3)
+		}
+		fmt.Println(answers[0])
+		answers = answers[1:]
+	}
+}
+
+// document is a client with the algorithm of the Redis document, with TTL/100+2ms of drift, and its last lock.
 type document struct {
+	words   []string // how it is broken
 	servers []*redis.Client
-	broken  func(word string) bool
 	limit   time.Duration // of a server's answer
 	name    string        // of the client
 	count   int           // of its requests
-	kept    string        // the value of its lease
-	until   time.Time
-	runs    []string // of the servers, when it was opened
+	key     string
+	kept    string    // the value of its lease
+	until   time.Time // its lease is over, or was given back
+	runs    []string  // of the servers, when it was opened
+}
+
+func (d *document) broken(word string) bool { return slices.Contains(d.words, word) }
+
+func documentDriver(words []string) driver.Driver {
+	d := &document{words: words}
+	hello := driver.Hello{Name: "document", Version: "1", Servers: driver.ManyServers, Can: []string{driver.CanExtend}}
+	if d.broken("waits") {
+		hello.Can = append(hello.Can, driver.CanWait)
+	}
+	if d.broken("same-token") {
+		hello.Can = append(hello.Can, driver.CanToken)
+	}
+	if d.broken("one") {
+		hello.Servers = driver.OneServer
+	}
+	return driver.Driver{Hello: hello, Open: d.open}
 }
 
 // mark is a key that a client sets on each server when it is opened, and that a server has lost with its data.
 const mark = "mark"
 
-func (d *document) open(r driver.Request, broken func(string) bool) {
-	d.broken = broken
+func (d *document) open(client string, servers []string, ttl time.Duration) (driver.Client, error) {
 	// A longer lease leaves the servers of a busy machine more time.
-	d.limit = time.Duration(r.TTL) * time.Millisecond / 7
-	if broken("late-held") {
+	d.limit = ttl / 7
+	if d.broken("late-held") {
 		d.limit = time.Hour
 	}
-	if broken("patient") {
-		d.limit = time.Duration(r.TTL)*time.Millisecond + 2*slack
+	if d.broken("patient") {
+		d.limit = ttl + 2*slack
 	}
-	for _, addr := range r.Servers {
+	for _, addr := range servers {
 		d.servers = append(d.servers, redis.NewClient(&redis.Options{
 			Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true, DialTimeout: d.limit, ReadTimeout: -1, WriteTimeout: -1,
 		}))
 	}
-	d.name = r.Client
+	d.name = client
 	for _, c := range d.servers {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // on a busy machine
-		if broken("marks") {
+		if d.broken("marks") {
 			_ = c.Set(ctx, mark, "", 0).Err() // a server without it has no vote
 		}
 		d.runs = append(d.runs, run(ctx, c))
 		cancel()
 	}
+	return d, nil
 }
 
 // run is the run of a server, empty if it doesn't tell.
@@ -184,8 +154,8 @@ func (d *document) all(do func(ctx context.Context, c *redis.Client) bool) int {
 	return n
 }
 
-func (d *document) valid(r driver.Request, began time.Time, votes int) bool {
-	ttl := time.Duration(r.TTL) * time.Millisecond
+// valid reports whether enough servers voted, in time.
+func (d *document) valid(ttl time.Duration, began time.Time, votes int) bool {
 	d.until = began.Add(ttl - ttl/100 - 2*time.Millisecond)
 	quorum := len(d.servers)/2 + 1
 	switch {
@@ -199,71 +169,101 @@ func (d *document) valid(r driver.Request, began time.Time, votes int) bool {
 	return votes >= quorum && (d.broken("late-held") || time.Now().Before(d.until))
 }
 
-func (d *document) acquire(r driver.Request) (held bool, why string) {
-	if d.broken("always-held") {
-		return true, ""
+func (d *document) Acquire(_ context.Context, key string, ttl, wait time.Duration, _ func()) (driver.Lock, error) {
+	d.key = key
+	if d.broken("all-miss") || d.broken("third-misses") && strings.HasSuffix(key, "-c3") {
+		return nil, errors.New("missed")
 	}
+	for until := time.Now().Add(wait); ; time.Sleep(20 * time.Millisecond) {
+		if err := d.try(ttl); err == nil {
+			return d, nil
+		} else if !time.Now().Before(until) {
+			return nil, err
+		}
+	}
+}
+
+func (d *document) try(ttl time.Duration) error {
 	d.count++
 	value, began := fmt.Sprintf("%s-%d", d.name, d.count), time.Now()
 	if d.broken("same-value") {
 		value = d.name
 	}
-	refused, ttl := false, time.Duration(r.TTL)*time.Millisecond
+	expiry := ttl
 	if d.broken("forever") || d.broken("two-steps") {
-		ttl = 0
+		expiry = 0
 	}
+	var refused atomic.Bool
 	votes := d.all(func(ctx context.Context, c *redis.Client) bool {
 		if !d.mayVote(ctx, c) {
 			return false
 		}
-		ok, err := c.SetNX(ctx, r.Key, value, ttl).Result()
-		if ok && d.broken("two-steps") {
-			ok = c.PExpire(ctx, r.Key, time.Duration(r.TTL)*time.Millisecond).Val()
+		ok, err := c.SetNX(ctx, d.key, value, expiry).Result()
+		if err == nil && !ok {
+			refused.Store(true)
 		}
-		refused = refused || err == nil && !ok
+		if ok && d.broken("two-steps") {
+			ok = c.PExpire(ctx, d.key, ttl).Val()
+		}
 		return ok
 	})
-	if d.valid(r, began, votes) {
+	if d.valid(ttl, began, votes) {
 		d.kept = value
 		if d.broken("forgets-value") {
 			d.kept = "forgotten"
 		}
-		return true, ""
+		return nil
 	}
-	d.delete(r.Key, value)
+	d.delete(value)
 	d.until = time.Time{}
-	if refused {
-		return false, driver.WhyTaken
+	if refused.Load() {
+		return driver.Taken(errors.New("refused"))
 	}
-	return false, "no quorum"
+	return errors.New("no quorum")
 }
 
-func (d *document) extend(r driver.Request) bool {
+func (d *document) Token() uint64 { return 1 }
+
+func (d *document) Left() time.Duration {
+	if d.broken("seconds") { // it takes its TTL for seconds
+		return 1000 * time.Until(d.until)
+	}
+	return time.Until(d.until)
+}
+
+func (d *document) Held() (bool, error) {
+	return d.broken("ignores-deadline") || time.Now().Before(d.until), nil
+}
+
+func (d *document) Extend(ttl time.Duration) error {
 	began := time.Now()
 	script := extendIfOurs
 	if d.broken("extends-all") {
 		script = `return redis.call('PEXPIRE', KEYS[1], ARGV[2])`
 	}
 	votes := d.all(func(ctx context.Context, c *redis.Client) bool {
-		n, err := c.Eval(ctx, script, []string{r.Key}, d.kept, r.TTL).Int()
+		n, err := c.Eval(ctx, script, []string{d.key}, d.kept, ttl.Milliseconds()).Int()
 		return err == nil && n == 1
 	})
-	return d.valid(r, began, votes)
-}
-
-func (d *document) release(r driver.Request) bool {
-	d.until = time.Time{}
-	if d.broken("never-releases") {
-		return true
+	if !d.valid(ttl, began, votes) {
+		return errors.New("not extended")
 	}
-	return d.delete(r.Key, d.kept) >= len(d.servers)/2+1
+	return nil
 }
 
-func (d *document) delete(key, value string) int {
+func (d *document) Release() error {
+	d.until = time.Time{}
+	if d.delete(d.kept) < len(d.servers)/2+1 {
+		return errors.New("not released")
+	}
+	return nil
+}
+
+func (d *document) delete(value string) int {
 	return d.all(func(ctx context.Context, c *redis.Client) bool {
 		if d.broken("deletes-all") {
-			return c.Del(ctx, key).Err() == nil
+			return c.Del(ctx, d.key).Err() == nil
 		}
-		return c.Eval(ctx, deleteIfOurs, []string{key}, value).Err() == nil
+		return c.Eval(ctx, deleteIfOurs, []string{d.key}, value).Err() == nil
 	})
 }

@@ -46,7 +46,6 @@ func TestBox(t *testing.T) {
 			{"ignores-deadline", driver("ignores-deadline"), true, 5, []string{"none", "pause"}},
 			{"extends-all", driver("extends-all"), true, 5, []string{"pause"}},
 			{"deletes-all", driver("deletes-all"), true, 5, []string{"pause"}},
-			{"always-held", driver("always-held"), true, 5, []string{"none"}},
 			{"minority", driver("minority"), true, 5, []string{"network"}},
 			{"late-held", driver("late-held"), true, 5, []string{"pause"}},
 			{"same-token", driver("same-token"), true, 5, []string{"none", "pause"}},

@@ -31,7 +31,8 @@ type box struct {
 // open asks the driver what it is, and starts the servers, with clocks of their own if they
 // may need them.
 func open(ctx context.Context, o Options) (b *box, err error) {
-	o.TTL, o.Parallel, o.startLimit = cmp.Or(o.TTL, 1500*time.Millisecond), cmp.Or(o.Parallel, 4), cmp.Or(o.startLimit, startLimit)
+	o.TTL, o.Parallel = cmp.Or(o.TTL, 1500*time.Millisecond), cmp.Or(o.Parallel, 4)
+	o.startLimit, o.firstLimit = cmp.Or(o.startLimit, startLimit), cmp.Or(o.firstLimit, startLimit)
 	if err := o.validate(); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ package box
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ func options(t *testing.T, words string) Options {
 	t.Helper()
 	program, err := os.Executable()
 	require.NoError(t, err)
-	return Options{Command: []string{"env", driverVariable + "=" + words, program}, Embedded: true, TTL: 700 * time.Millisecond}
+	return Options{Command: []string{"env", driverVariable + "=" + words, program}, Embedded: true, TTL: 500 * time.Millisecond}
 }
 
 // longer plays with longer and longer leases until it is as it has to be. On a busy machine a short lease may run out
@@ -39,7 +40,9 @@ func runs(t *testing.T, o Options, asItHasToBe func(r Report) bool) (r Report) {
 	t.Helper()
 	longer(o, func(o Options) bool {
 		var err error
-		r, err = Run(t.Context(), o)
+		if r, err = Run(t.Context(), o); errors.As(err, &skippedError{}) {
+			return false // no client got its first lock in time
+		}
 		require.NoError(t, err)
 		return asItHasToBe(r)
 	})
@@ -64,7 +67,6 @@ func (r Report) kinds() (all []Kind) {
 // What is found is found again by the schedule of the report.
 func TestAPausedHolderIsFound(t *testing.T) {
 	t.Parallel()
-	const found = "  a limit of the algorithm: c1 wrote too late: c2, with a later lease, had used the resource (again in 3 of 3 plays)."
 	o := options(t, "")
 	o.Faults = []string{"pause"}
 	var again Report
@@ -78,12 +80,11 @@ func TestAPausedHolderIsFound(t *testing.T) {
 		var err error
 		again, err = Run(t.Context(), given)
 		require.NoError(t, err)
-		return strings.Contains(again.Text(true), found)
+		return len(again.Broken) > 0 && again.Broken[0].Repeated >= 5
 	})
 	assert.NotContains(t, r.kinds(), TwoHolders, r.Text(false))
-	assert.Contains(t, again.Text(true), found)
-	assert.Contains(t, again.Text(true), `stale write by pause, in "the given schedule"`)
-	assert.Equal(t, 10, again.Played())
+	assert.Regexp(t, `stale write by pause, in "the given schedule"
+  a limit of the algorithm: c1 wrote too late: c2, with a later lease, had used the resource \(again in ([5-9]|10) of 10 plays\)`, again.Text(true))
 }
 
 // Each way in which a client can be broken is found, under the faults that show it and under no others. Faults that lose
@@ -195,7 +196,7 @@ func TestLimitsAreToldApart(t *testing.T) {
 func TestFaultsAreNotBlamedForMore(t *testing.T) {
 	t.Parallel()
 	o := options(t, "ignores-deadline")
-	o.Faults, o.ShrinkFor = []string{"pause"}, 10*time.Second
+	o.Faults, o.ShrinkFor = []string{"pause"}, 2*time.Second
 	r := runs(t, o, func(r Report) bool { return strings.HasPrefix(r.NotAllowed(), "without a fault: two holders") })
 	assert.True(t, strings.HasPrefix(r.NotAllowed(), "without a fault: two holders"), r.Text(false))
 	assert.NotContains(t, r.NotAllowed(), "pause: two holders")
@@ -237,18 +238,17 @@ func TestBrokenDrivers(t *testing.T) {
 func TestSkippedPlays(t *testing.T) {
 	t.Parallel()
 	o := options(t, "third-misses")
-	o.Faults, o.startLimit = []string{"none", "crash"}, 10*o.TTL // a busy machine takes long to start a driver
-	r := runs(t, o, func(r Report) bool { return len(r.Tallies) == 2 && r.Tallies[0].Skipped == 1 })
+	o.TTL, o.firstLimit, o.Faults = 200*time.Millisecond, 1, []string{"none", "crash"}
+	r := runs(t, o, func(r Report) bool { return len(r.Tallies) == 2 && r.skipped() == 1 })
 	require.Len(t, r.Tallies, 2)
 	assert.Equal(t, 1, r.Tallies[0].Skipped)
 	assert.Equal(t, 3, r.Tallies[0].Plays)
 	assert.Equal(t, 2, r.Tallies[1].Plays)
-	assert.Contains(t, r.Text(false), "Skipped: 1 play, because a client did not get its first lock: box: the driver of c3 didn't get a free lock from healthy servers within 7s: missed")
+	assert.Regexp(t, "Skipped: 1 play, because a client did not get its first lock: box: the driver of c3 didn't get a free lock from healthy servers within .*: missed", r.Text(false))
 
-	o = options(t, "all-miss")
-	o.Faults, o.startLimit, o.Parallel = []string{"none"}, 10*o.TTL, 1
+	o.Command, o.Parallel = options(t, "all-miss").Command, 1
 	_, err := Run(t.Context(), o)
-	assert.ErrorContains(t, err, "the driver of c1 didn't get a free lock from healthy servers within 7s: missed")
+	assert.ErrorContains(t, err, "the driver of c1 didn't get a free lock from healthy servers within 2s: missed")
 }
 
 // Each fault strikes in its fixed schedules.
@@ -376,7 +376,7 @@ lost update: `+LostUpdate.Means()+`
 never free: `+NeverFree.Means()+`
 
 never free without a fault, in "a title"
-  this client's own: c1 waits forever (not played again, because the time was up).
+  this client's own: c1 waits forever (not played again).
   again: -servers 5 -ttl 0s -schedule "c1 waits"
 
 stale write by pause, shortened from "a title"

@@ -77,7 +77,7 @@ func (b *Broken) Flags() string {
 
 // text says what is found and by which fault, whose it is, and how often it was found again.
 func (b *Broken) text() string {
-	by, in, whose, again := "by "+b.Fault, "in", "this client's own", "not played again, because the time was up"
+	by, in, whose, again := "by "+b.Fault, "in", "this client's own", "not played again"
 	if b.Fault == noFault {
 		by = "without a fault"
 	}

@@ -22,7 +22,7 @@ import (
 
 // Limits of a driver.
 const (
-	startLimit  = 60 * time.Second // until it has answered hello or open: it may be compiled first
+	startLimit  = 60 * time.Second // until it has answered hello or open, because it may be compiled first, and until its client got its first lock
 	answerLimit = 20 * time.Second // until it has answered anything else
 	endLimit    = 5 * time.Second  // until it has ended after its input has
 	longestLine = 64 << 10         // bytes

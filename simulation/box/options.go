@@ -27,7 +27,8 @@ type Options struct {
 	TTL time.Duration
 	// For is how long it goes on after the cases, with random schedules. 0: the cases alone.
 	For time.Duration
-	// ShrinkFor is for how long the schedules of the client's own findings are made shorter at the end. 0: not.
+	// ShrinkFor is for how long the schedules of the client's own findings are made shorter at the end, before those of
+	// all findings are played again. 0: neither.
 	ShrinkFor time.Duration
 	// Seed selects the random schedules.
 	Seed uint64
@@ -42,7 +43,7 @@ type Options struct {
 	// of the last play. Calls do not overlap.
 	Say func(text string, replaces bool)
 
-	startLimit time.Duration // of a driver, for tests. Default startLimit
+	startLimit, firstLimit time.Duration // for tests. Default startLimit
 }
 
 // ErrOptions: Options can't be used. The message says why.

@@ -67,7 +67,7 @@ func (e skippedError) Unwrap() error { return e.error }
 
 func (s *stage) warmUp(c *client) error {
 	key := fmt.Sprintf("box-%d-%s", s.played, c.name)
-	most := max(10*s.ttl, s.options.startLimit)
+	most := max(10*s.ttl, s.options.firstLimit)
 	until := time.Now().Add(most)
 	var a driver.Answer
 	var err error

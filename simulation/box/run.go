@@ -140,7 +140,10 @@ func (b *box) took(c Case, p Play, err error) error {
 func (b *box) conclude() {
 	b.report.Broken = byFault(b.report.Broken)
 	for _, k := range b.report.Broken {
-		b.report.tally(k.Fault) // it may have no play of its own
+		t := b.report.tally(k.Fault) // it may have no play of its own
+		if b.given != nil {
+			k.Repeated, k.Again = k.Plays, t.Plays
+		}
 		k.Limit = isLimit(k.Fault, k.Kind)
 		k.Allowed = b.options.allows(k.Fault, k.Kind, k.Limit)
 	}

@@ -21,9 +21,10 @@ const (
 // shrinks makes the schedules of the client's own findings shorter, and plays those of all findings again. Plays get
 // servers in turn, so that each is played once before any is played twice.
 func (b *box) shrinks(ctx context.Context) error {
-	if len(b.report.Broken) > 0 {
-		b.say("%s: played again for up to %v, after those of this client alone were made shorter for up to %v", wrap.Count(len(b.report.Broken), "finding"), repeatFor, b.options.ShrinkFor)
+	if len(b.report.Broken) == 0 || b.options.ShrinkFor == 0 {
+		return nil
 	}
+	b.say("%s: those of this client alone are made shorter for up to %v, and then all are played again for up to %v", wrap.Count(len(b.report.Broken), "finding"), b.options.ShrinkFor, repeatFor)
 	for _, step := range []struct {
 		most time.Duration
 		do   func(context.Context, *Broken)

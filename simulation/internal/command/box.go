@@ -44,7 +44,7 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	flags.BoolVar(&f.Embedded, "embedded", false, "servers in this process, as where no redis-server is installed")
 	flags.DurationVar(&f.TTL, "ttl", 1500*time.Millisecond, "how long leases last, 200ms to 1m")
 	flags.DurationVar(&f.For, "for", 90*time.Second, "for how long random schedules are played after the fixed ones")
-	flags.DurationVar(&f.ShrinkFor, "shrink", 20*time.Second, "for how long the schedules of the client's own findings are made shorter")
+	flags.DurationVar(&f.ShrinkFor, "shrink", 20*time.Second, "for how long the schedules of the client's own findings are made shorter, before those of all findings are played again; 0: neither")
 	flags.Uint64Var(&f.Seed, "seed", 1, "the seed of the random schedules")
 	flags.IntVar(&f.Parallel, "parallel", 4, "how many plays run at once, 1 to 16")
 	flags.Func("faults", "only these `faults`: "+strings.Join(box.Faults(), ", "), list(&f.Faults))

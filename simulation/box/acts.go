@@ -17,6 +17,9 @@ func (s *stage) act(do verb, c *client) (did bool, err error) {
 	if do == lands {
 		late := c.sent
 		c.sent = nil
+		if late != nil && late.Lease < s.history.leases {
+			s.play.Struck[sends] = true
+		}
 		return s.executes(late), nil
 	}
 	asks := slices.Contains([]verb{waits, gets, tries, begins, queues}, do)
@@ -127,7 +130,7 @@ func (s *stage) answered(c *client, a driver.Answer, asked uint64) {
 		c.token = a.Token
 	}
 	c.got = s.of(c, record.Acquired, "has the lock", "").N
-	s.strikes(waits, true)
+	s.play.Struck[waits] = true
 	if a.Left != nil {
 		s.judges(OverOnArrival, *a.Left <= 0, "%s was told that it has the lock, with %.0f ms left", c.name, *a.Left)
 		// A client that waited got its lease later than it was asked for, so the time of its answer bounds nothing.

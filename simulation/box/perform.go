@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation/box/driver"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // perform plays the stage's schedule. Its replicas come first, because a client may need them.
@@ -111,20 +112,71 @@ func (s *stage) take(step Step) error {
 	if forms[step.Do] != clientFirst {
 		return s.breaks(step, c)
 	}
-	met, late := s.meets(step, c), c.sent
 	did, err := s.act(step.Do, c)
-	if err == nil && !did {
-		return nil
+	if did {
+		s.meets(c)
 	}
-	for _, do := range met {
-		s.strikes(do, true)
-	}
-	s.strikes(sends, step.Do == lands && late.Lease < s.history.leases)
 	if errors.Is(err, errNoAnswer) {
 		s.hangs(c, step.Do)
 		return nil
 	}
 	return err
+}
+
+// meets notes which faults a client met in a step.
+func (s *stage) meets(c *client) {
+	for i, server := range s.servers {
+		switch {
+		case c.links[i].shut():
+			s.play.Struck[cut] = true
+		case server.good():
+		case server.state == hung:
+			s.play.Struck[hang] = true
+		default:
+			s.play.Struck[stop] = true
+		}
+	}
+}
+
+// breaks carries out a fault, or ends it. It strikes if a client holds the lock or asks for it: if it is about a client,
+// that one.
+func (s *stage) breaks(step Step, c *client) error {
+	s.note(step.Client, record.Noted, "fault", step.String())
+	s.untidy = s.untidy || step.Do != await && step.Do != gone
+	s.saved = s.saved || step.Do == save
+	strikes := slices.ContainsFunc(s.clients, func(o *client) bool { return (c == nil || o == c) && (o.holds || o.begun > 0) })
+	switch {
+	case !strikes || step.Do == save: // it strikes when the server starts with what it saved
+	case step.Do == start:
+		s.play.Struck[start], s.play.Struck[save] = true, s.play.Struck[save] || s.saved
+	default:
+		s.play.Struck[step.faultVerb()] = true
+	}
+	if forms[step.Do] == clientLast {
+		return s.toClient(step.Do, c)
+	}
+	if err := s.do(s.ctx, step); !errors.Is(err, errUnfit) {
+		return err
+	}
+	return nil
+}
+
+// toClient does something to a client's process.
+func (s *stage) toClient(do verb, c *client) error {
+	switch {
+	case do == pause && !c.paused && !c.dead:
+		c.paused, c.stopped = true, true
+		return c.driver.pause()
+	case do == resume && c.paused && !c.dead:
+		c.paused = false
+		return c.driver.resume()
+	case do == kill:
+		s.dies(c)
+	case do == spawn && c.dead:
+		c.dead = false
+		return s.enter(c)
+	}
+	return nil
 }
 
 // listen notes which clients tell that their leases are lost, and waits for those that must.

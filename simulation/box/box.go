@@ -28,8 +28,7 @@ type box struct {
 	report Report
 }
 
-// open asks the driver what it is, and starts the servers, with clocks of their own if they
-// may need them.
+// open asks the driver what it is, and starts the servers, with clocks of their own where that is possible.
 func open(ctx context.Context, o Options) (b *box, err error) {
 	o.TTL, o.Parallel = cmp.Or(o.TTL, 1500*time.Millisecond), cmp.Or(o.Parallel, 4)
 	o.startLimit, o.firstLimit = cmp.Or(o.startLimit, startLimit), cmp.Or(o.firstLimit, startLimit)
@@ -59,9 +58,12 @@ func open(ctx context.Context, o Options) (b *box, err error) {
 		}
 	}
 	b.fleets = make(chan *Fleet, o.Parallel)
-	if b.needsClocks() {
+	if !o.Embedded {
 		if b.clocks, err = newClocks(ctx, o.Binary); err != nil {
 			return nil, err
+		}
+		if b.clocks.none != nil && slices.Contains(o.Args, "--appendonly") {
+			return nil, b.clocks.none // no disk would lose what was not synced
 		}
 	}
 	for range o.Parallel {
@@ -95,18 +97,6 @@ func (b *box) announce() {
 	leave(!b.hello.Has(driver.CanExtend), "extensions, which the driver doesn't have")
 	leave(!b.hello.Has(driver.CanToken), "fencing tokens, which the driver doesn't have")
 	leave(!b.hello.Has(driver.CanTell), "whether the client tells of a loss: the driver doesn't say that it can")
-}
-
-// needsClocks reports whether servers may need clocks, or disks that lose what was not synced.
-func (b *box) needsClocks() bool {
-	if b.options.Embedded {
-		return false
-	}
-	if b.given == nil {
-		return len(b.options.Faults) == 0 || slices.Contains(b.options.Faults, clockFault)
-	}
-	return slices.Contains(b.options.Args, "--appendonly") ||
-		slices.ContainsFunc(b.given, func(step Step) bool { return slices.Contains([]verb{ahead, behind, right}, step.Do) })
 }
 
 // greet asks the driver what it is.

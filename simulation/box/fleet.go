@@ -98,7 +98,7 @@ func startFleet(ctx context.Context, o Options, own clocks) (f *Fleet, err error
 		return f, err
 	}
 	for range o.Servers {
-		s, with := &realServer{config: config}, config
+		s, with := &realServer{config: config, none: own.none}, config
 		f.closers = append(f.closers, s.close)
 		if own.dir != "" {
 			if s.machine, err = newMachine(own.dir); err != nil {

@@ -19,6 +19,7 @@ type realServer struct {
 	*redisproc.Server
 	config   redisproc.Config // of others like it, with this machine's clock
 	machine  *machine         // nil: it has this machine's clock and disk
+	none     error            // why it has no machine
 	spare    *redisproc.Server
 	replicas []*replica
 }

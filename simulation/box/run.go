@@ -52,7 +52,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 }
 
 // Once plays the options' schedule once, for a caller that looks into its Record. It has the errors of Run, and
-// ErrNoClocks if the schedule needs clocks, and the servers can have none.
+// ErrNoClocks if the schedule needs clocks or disks of the servers' own, and they can have none.
 func Once(ctx context.Context, o Options) (p Play, err error) {
 	o.Parallel = 1
 	b, err := open(ctx, o)
@@ -60,9 +60,6 @@ func Once(ctx context.Context, o Options) (p Play, err error) {
 		return p, err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	if b.clocks.none != nil {
-		return p, b.clocks.none
-	}
 	return b.plays(ctx, b.given, b.options.TTL, b.options.Servers)
 }
 

@@ -128,7 +128,7 @@ func (s *server) do(ctx context.Context, step Step, key string, ttl time.Duratio
 		return err
 	}
 	if real.machine == nil {
-		return ErrNoClocks
+		return real.none
 	}
 	real.machine.set(map[verb]time.Duration{ahead: cmp.Or(step.By, 2*ttl), behind: -cmp.Or(step.By, 10*ttl), right: 0}[step.Do])
 	return nil

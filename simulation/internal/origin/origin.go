@@ -50,31 +50,29 @@ func cpu() string {
 	return strings.TrimSpace(strings.TrimLeft(line, "\t :"))
 }
 
-// folders have the code that an acquisition, an extension and a release run through.
-var folders = []string{"drift", "quorum", "quorum/wire", "quorum/internal", "instance", "instance/scripts"}
+// files are the code that an acquisition, an extension and a release run through.
+var files = []string{"drift/*.go", "quorum/*.go", "quorum/wire/*.go", "quorum/internal/*/*.go", "instance/*.go", "instance/scripts/*.lua"}
 
 // Lock is a hash of the lock's files in a checkout. Tests, commands and comments have no part in it.
 func Lock(root string) (string, error) {
 	sum, tree := sha256.New(), os.DirFS(root)
-	for _, folder := range folders {
-		err := fs.WalkDir(tree, folder, func(name string, entry fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case entry.IsDir() && name != folder && folder != "quorum/internal":
-				return fs.SkipDir
-			case entry.IsDir() || strings.HasSuffix(name, "_test.go") || path.Ext(name) != ".go" && path.Ext(name) != ".lua":
-				return nil
+	for _, pattern := range files {
+		names, _ := fs.Glob(tree, pattern) // an error is a bad pattern
+		if len(names) == 0 {
+			return "", fmt.Errorf("origin: there is no %s in %s", pattern, root)
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
 			}
 			text, err := fs.ReadFile(tree, name)
+			if err != nil {
+				return "", fmt.Errorf("origin: %w", err)
+			}
 			if path.Ext(name) == ".go" {
 				text = withoutComments(text)
 			}
 			fmt.Fprintf(sum, "%s %d\n%s", name, len(text), text)
-			return err
-		})
-		if err != nil {
-			return "", fmt.Errorf("origin: %w", err)
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:12], nil

@@ -32,7 +32,7 @@ func runServers(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), "usage: redlocksim servers [flags]\n"+
 			"It prints one line of JSON: where the servers are, and the address that takes steps over HTTP, such as \"hang AB\".\n"+
-			"It ends with its input, if that is no terminal, with its parent, and by a signal. docs/reference/servers.md is its manual.\n")
+			"It ends by a signal, and when its parent process does. docs/reference/servers.md is its manual.\n")
 		flags.PrintDefaults()
 	}
 	flags.IntVar(&o.Servers, "n", 3, "how many servers, 1 to 9")
@@ -55,7 +55,6 @@ func runServers(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	defer listener.Close()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	go awaitInput(end)
 	go awaitParent(ctx, parent, end)
 	fleet, err := box.StartFleet(ctx, o)
 	if err != nil {
@@ -67,17 +66,6 @@ func runServers(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 		return err
 	}
 	return serve(ctx, listener, fleet)
-}
-
-// awaitInput calls end when this process's input ends. A terminal and /dev/null don't count: a job in the
-// background may not read the one, and has no input in the other. It ends with the process, because nothing
-// interrupts a read.
-func awaitInput(end func()) {
-	if info, err := os.Stdin.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-		return
-	}
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	end()
 }
 
 // awaitParent calls end when this process's parent has died. The kernel gives its children another one then.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,13 +23,11 @@ import (
 func startServers(t *testing.T) (urls []string, does func(steps string)) {
 	t.Helper()
 	cmd := exec.Command("redlocksim", "servers", "-n", "3")
-	in, err := cmd.StdinPipe() // its end ends them, also if this process is killed
-	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = in.Close()
+	t.Cleanup(func() { // they also end if this process is killed
+		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 		require.NoError(t, cmd.Wait())
 	})
 	var started struct {

@@ -11,13 +11,14 @@ def redis(address, *args, timeout=30):
 class LockOnOneServer(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.process = subprocess.Popen(["redlocksim", "servers", "-n", "3"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        cls.process = subprocess.Popen(["redlocksim", "servers", "-n", "3"], stdout=subprocess.PIPE)
         started = json.loads(cls.process.stdout.readline())
         cls.http, cls.addresses = started["http"], [s["address"] for s in started["servers"]]
 
     @classmethod
     def tearDownClass(cls):
-        cls.process.communicate()  # closes its input, which ends it
+        cls.process.terminate()  # it also ends if this process is killed
+        cls.process.communicate()
 
     def does(self, steps):
         with urllib.request.urlopen(self.http, steps.encode()) as answer:

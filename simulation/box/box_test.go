@@ -4,7 +4,6 @@ package box
 
 import (
 	"context"
-	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -40,9 +39,7 @@ func runs(t *testing.T, o Options, asItHasToBe func(r Report) bool) (r Report) {
 	t.Helper()
 	longer(o, func(o Options) bool {
 		var err error
-		if r, err = Run(t.Context(), o); errors.As(err, &skippedError{}) {
-			return false // no client got its first lock in time
-		}
+		r, err = Run(t.Context(), o)
 		require.NoError(t, err)
 		return asItHasToBe(r)
 	})
@@ -234,21 +231,14 @@ func TestBrokenDrivers(t *testing.T) {
 	}
 }
 
-// A play is skipped if a client doesn't get its first lock. If there is no other, that is an error.
-func TestSkippedPlays(t *testing.T) {
+// If a client doesn't get its first lock, that is an error.
+func TestNoFirstLock(t *testing.T) {
 	t.Parallel()
-	o := options(t, "third-misses")
-	o.TTL, o.firstLimit, o.Faults = 200*time.Millisecond, 1, []string{"none", "crash"}
-	r := runs(t, o, func(r Report) bool { return len(r.Tallies) == 2 && r.skipped() == 1 })
-	require.Len(t, r.Tallies, 2)
-	assert.Equal(t, 1, r.Tallies[0].Skipped)
-	assert.Equal(t, 3, r.Tallies[0].Plays)
-	assert.Equal(t, 2, r.Tallies[1].Plays)
-	assert.Regexp(t, "Skipped: 1 play, because a client did not get its first lock: box: the driver of c3 didn't get a free lock from healthy servers within .*: missed", r.Text(false))
-
-	o.Command, o.Parallel = options(t, "all-miss").Command, 1
+	o := options(t, "all-miss")
+	o.TTL, o.firstLimit, o.Faults = 200*time.Millisecond, 1, []string{noFault}
 	_, err := Run(t.Context(), o)
-	assert.ErrorContains(t, err, "the driver of c1 didn't get a free lock from healthy servers within 2s: missed")
+	require.ErrorAs(t, err, new(DriverError))
+	assert.Regexp(t, "the driver of c[1-3] didn't get a free lock from healthy servers within 2s: missed", err)
 }
 
 // Each fault strikes in its fixed schedules.
@@ -345,7 +335,7 @@ func TestReport(t *testing.T) {
 		Name: "<a client>", Servers: "redis", Count: 5,
 		Tallies: []*Tally{
 			{Fault: "old data", Plays: 1, Struck: 1, Broke: 1}, {Fault: "restart", Plays: 1, Struck: 1, Broke: 1},
-			{Fault: "hang", Plays: 1, Skipped: 1}, {Fault: "pause", Plays: 2, Struck: 2, Broke: 1, Refused: 3},
+			{Fault: "hang", Plays: 1}, {Fault: "pause", Plays: 2, Struck: 2, Broke: 1, Refused: 3},
 		},
 		Broken: []*Broken{
 			{Fault: "old data", Kind: TwoHolders, Plays: 1, Title: "a title", Shown: restarted}, // it has no step of it
@@ -354,7 +344,6 @@ func TestReport(t *testing.T) {
 			{Fault: "pause", Kind: LostUpdate, Plays: 1, Title: "a title", Shown: paused, whole: 2},
 			{Fault: "pause", Kind: NeverFree, Plays: 2, Title: "a title", Shown: bare, whole: 1}, // the other play may need the pause
 		},
-		WhySkipped: "c1 got nothing",
 	}}
 	b.conclude()
 	r := b.report
@@ -389,7 +378,6 @@ stale write by pause, shortened from "a title"
 		"Limits of the algorithm (-allow limits), which the Redis document's lock has under the same faults: pause: stale write, lost update; restart: two holders.",
 		"Allowed: pause: lost update; restart: two holders. Not allowed: without a fault: never free; pause: stale write.",
 		"Unknown: hang never struck, so nothing is known of it.",
-		"Skipped: 1 play, because a client did not get its first lock: c1 got nothing.",
 	}, r.conclusions())
 
 	assert.NotContains(t, r.Text(false), "value 0", "what happened")

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-
-	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // Report is the result of Run.
@@ -24,10 +22,8 @@ type Report struct {
 	LeftOut []string `json:"left_out,omitempty"`
 	Tallies []*Tally `json:"faults"`
 	// Broken is what was found, by faults: first what only this client shows, the worst first.
-	Broken []*Broken `json:"broken,omitempty"`
-	// WhySkipped is why the first play was skipped that was, see Tally.
-	WhySkipped string        `json:"why_skipped,omitempty"`
-	Took       time.Duration `json:"took_ns"`
+	Broken []*Broken     `json:"broken,omitempty"`
+	Took   time.Duration `json:"took_ns"`
 
 	missing []string // faults that were asked for, and that these servers don't have
 }
@@ -101,7 +97,7 @@ func (r Report) Allowed() string { return r.list(func(b *Broken) bool { return b
 func (r Report) Unknown() string {
 	all := slices.Clone(r.missing)
 	for _, t := range r.Tallies {
-		if t.Struck == 0 && t.Plays+t.Skipped > 0 && faultNamed(t.Fault).own != nil {
+		if t.Struck == 0 && t.Plays > 0 && faultNamed(t.Fault).own != nil {
 			all = append(all, t.Fault)
 		}
 	}
@@ -147,17 +143,7 @@ func (r Report) conclusions() (all []string) {
 	if unknown := r.Unknown(); unknown != "" {
 		say("Unknown: %s never struck, so nothing is known of it.", unknown)
 	}
-	if n := r.skipped(); n > 0 {
-		say("Skipped: %s, because a client did not get its first lock: %s.", wrap.Count(n, "play"), r.WhySkipped)
-	}
 	return all
-}
-
-func (r Report) skipped() (n int) {
-	for _, t := range r.Tallies {
-		n += t.Skipped
-	}
-	return n
 }
 
 // subject says what was played, and on which servers.

@@ -99,30 +99,20 @@ func (b *box) playAll(ctx context.Context, cases iter.Seq[Case]) error {
 		}
 		all.Go(func() error {
 			p, err := b.settle(running, c)
-			return b.took(c, p, err)
+			if err == nil {
+				b.took(c, p)
+			}
+			return err
 		})
 	}
 	return cmp.Or(all.Wait(), context.Cause(ctx))
 }
 
-// took counts a play, or that it was skipped. It returns the error that ends the run: that of a skipped
-// play only if no play comes about.
-func (b *box) took(c Case, p Play, err error) error {
-	skipped := errors.As(err, &skippedError{})
-	if err != nil && !skipped {
-		return err
-	}
+// took counts a play.
+func (b *box) took(c Case, p Play) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.report.tally(c.Fault)
-	if skipped {
-		t.Skipped++
-		b.report.WhySkipped = cmp.Or(b.report.WhySkipped, err.Error())
-		if b.report.Played() == 0 && b.report.skipped() >= b.options.Parallel {
-			return err
-		}
-		return nil
-	}
 	t.count(p)
 	for _, kind := range p.kinds() {
 		b.report.found(c, p, kind)
@@ -130,7 +120,6 @@ func (b *box) took(c Case, p Play, err error) error {
 	if b.options.Say != nil {
 		b.options.Say(fmt.Sprintf("%d plays, %s: %d of %d with findings", b.report.Played(), t.Fault, t.Broke, t.Plays), true)
 	}
-	return nil
 }
 
 // conclude ends the report.

@@ -4,10 +4,8 @@ package box
 type Tally struct {
 	Fault string `json:"fault"`
 	Plays int    `json:"plays"`
-	// Struck counts the plays in which the fault struck: a client held the lock or asked for it then. Skipped counts
-	// those that did not come about, because a client did not get its first lock.
-	Struck  int `json:"struck"`
-	Skipped int `json:"skipped,omitempty"`
+	// Struck counts the plays in which the fault struck: a client held the lock or asked for it then.
+	Struck int `json:"struck"`
 	// Broke counts the plays with findings, Refused those in which the resource refused a write.
 	Broke   int `json:"broke"`
 	Refused int `json:"refused,omitempty"`

@@ -326,10 +326,11 @@ def duration(ms):
 
 
 class Opened:
-    """The client as the box opens it. MaxTTL is the TTL, because a server that is new votes after MaxTTL."""
+    """The client as the box opens it. MaxTTL is the TTL, because a server that is new votes after MaxTTL. Servers have
+    the TTL in their names, because all clients under one name need the same MaxTTL, and the box may raise it."""
 
     def __init__(self, servers, ttl):
-        named = [(f"server {i + 1}", address) for i, address in enumerate(servers)]
+        named = [(f"server {i + 1} for {ttl}", address) for i, address in enumerate(servers)]
         self.client = Client(named, ttl, timeout=max(100, ttl // 10))
         self.acquire = self.client.acquire
 

@@ -124,7 +124,7 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 	case ended != nil: // the report has what was played before
 		return ended
 	case r.Played() == 0:
-		return usageError{errors.New("nothing was played: these servers have none of the faults, or the client got no lock")}
+		return usageError{errors.New("nothing was played: these servers have none of the faults")}
 	}
 	if found := r.NotAllowed(); found != "" {
 		return fmt.Errorf("%s: findings that are not allowed: %s", r.Name, found)

@@ -1,6 +1,6 @@
 // The part of a driver of the box that all clients share: it reads requests, see package box, asks
 // a lock client and writes its answers.
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import Redis from "ioredis";
 
@@ -51,7 +51,7 @@ export function redlock5(name, module, Redlock, explained = (err) => Promise.rej
     servers: "many",
     can: manual ? ["extend", "wait"] : ["wait", "tell"],
   };
-  return run(hello, async (servers) => {
+  const open = async (servers) => {
     const redlock = new Redlock(await connect(servers));
     redlock.on("error", (err) => console.error(err.message));
     return {
@@ -67,14 +67,24 @@ export function redlock5(name, module, Redlock, explained = (err) => Promise.rej
         };
       },
     };
-  });
+  };
+  return run(hello, open, "manual");
+}
+
+// usage ends the program if it has an argument that the driver doesn't know.
+function usage(setting) {
+  if (process.argv.slice(2).every((arg) => arg === setting)) return;
+  const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".js") && name !== "driver.js");
+  console.error(`usage: node CLIENT, one of ${files.join(", ")}; redlock5.js and sesamecare-redlock.js take "manual"`);
+  process.exit(2);
 }
 
 // run answers the requests on the standard input until it ends. open(servers, ttl) returns a client.
 // Its acquire({key, ttl, wait, lost}) returns a lock with held(), release() and perhaps extend(ttl)
 // and left(), how many milliseconds of the lease are left, or throws. It tries once if wait is 0. It calls lost()
-// when the client tells that the lease is lost.
-export async function run(hello, open) {
+// when the client tells that the lease is lost. setting is the argument that the program may have.
+export async function run(hello, open, setting) {
+  usage(setting);
   const leases = new Map(); // by key; those that were released, too
   let client;
 

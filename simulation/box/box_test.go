@@ -101,6 +101,7 @@ func TestBrokenClientsAreFound(t *testing.T) {
 		{"deletes-all", TwoHolders, []string{"pause"}, nil},
 		{"late-held", OverOnArrival, []string{"pause"}, nil},
 		{"minority", TwoHolders, []string{"network"}, nil},
+		{"two-steps", NeverFree, []string{"pause"}, nil},
 		{"extends-all", TwoHolders, []string{"pause"}, []string{noFault}},
 		{"forever", NeverFree, []string{"crash"}, []string{noFault}},
 		{"patient", Slow, []string{"hang"}, []string{noFault, "stop"}},
@@ -175,20 +176,6 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A lock that is set in one step and gets its expiry in another is told apart from what a pause does to every lock.
-func TestLimitsAreToldApart(t *testing.T) {
-	t.Parallel()
-	o := options(t, "two-steps")
-	o.Faults, o.Allow = []string{"pause"}, []string{limits}
-	r := runs(t, o, func(r Report) bool {
-		return r.NotAllowed() == "pause: never free" && r.Allowed() == "pause: stale write, lost update"
-	})
-	assert.Equal(t, "pause: never free", r.NotAllowed(), r.Text(false))
-	assert.Equal(t, "pause: stale write, lost update", r.Allowed(), r.Text(false))
-	assert.Contains(t, r.conclusions()[0], "the Redis document's lock keeps: pause: never free.")
-	assert.Equal(t, NeverFree, r.Broken[0].Kind, "the client's own comes first")
-}
-
 // What breaks when a lease runs out isn't the work of a fault: it stands in the row of the schedules without one.
 func TestFaultsAreNotBlamedForMore(t *testing.T) {
 	t.Parallel()
@@ -252,20 +239,24 @@ func TestFaultsStrike(t *testing.T) {
 	assert.Empty(t, r.Unknown(), r.Text(false))
 	assert.Empty(t, own(r), r.Text(false))
 
-	plays := func(schedule string) (Play, error) {
+	for schedule, want := range map[string]map[string]bool{
+		"c1 waits, c1 releases, kill c1, spawn c1":          {"crash": false}, // nobody holds the lock then
+		"c1 waits, c1 releases, stop A, start A, c1 tries":  {"restart": false},
+		"c1 waits, c1 releases, hang A, wake A, c1 tries":   {"hang": false},
+		"c1 waits, c1 releases, c1 sends, c1 lands":         {"pause": false},
+		"hang A, c1 tries, wake A":                          {"hang": true, "network": false, "stop": false},
+		"cut A, c1 tries":                                   {"network": true, "hang": false}, // a link of all clients
+		"c1 tries, c2 tries, kill c2, cut c2 A, hang A":     {"hang": true, "crash": false, "network": false},
+		"c1 tries, c1 checks, c1 reads, c1 sends, c1 lands": {"pause": false}, // nobody came in between
+	} {
 		o := options(t, "")
 		o.TTL, o.Schedule = 20*time.Second, schedule // no lease may run out
-		return Once(t.Context(), o)
-	}
-	// Nobody holds the lock when the client dies, and the server is empty when it starts again.
-	for fault, schedule := range map[string]string{"crash": "kill c1, spawn c1", "restart": "stop A, start A, c1 tries", "hang": "hang A, wake A, c1 tries", "pause": "c1 sends, c1 lands"} {
-		p, err := plays("c1 waits, c1 releases, " + schedule)
+		p, err := Once(t.Context(), o)
 		require.NoError(t, err)
-		assert.False(t, p.struck(fault), schedule)
+		for fault, struck := range want {
+			assert.Equal(t, struck, p.struck(fault), "%s: %s", schedule, fault)
+		}
 	}
-	p, err := plays("cut A, c1 tries")
-	require.NoError(t, err)
-	assert.True(t, p.struck("network"), "without a client, a step is about the links of all")
 }
 
 func TestOptions(t *testing.T) {
@@ -292,6 +283,14 @@ func TestOptions(t *testing.T) {
 	o.Servers = 3
 	_, err := Run(t.Context(), o)
 	assert.ErrorContains(t, err, "3 servers, but document takes one")
+
+	// A run that plays nothing is no pass.
+	o = options(t, "")
+	o.Faults = []string{clockFault} // which embedded servers don't have
+	r, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	assert.Zero(t, r.Played())
+	assert.Equal(t, clockFault, r.Unknown())
 }
 
 // The random schedules are played until the time is up, and the context ends everything.
@@ -394,17 +393,6 @@ stale write by pause, shortened from "a title"
 	assert.Equal(t, "Verdict: no promise broke.", r.conclusions()[0])
 	r.Tallies = nil
 	assert.Equal(t, "Verdict: none, because nothing was played.", r.conclusions()[0])
-}
-
-// A run that plays nothing is no pass.
-func TestNothingIsPlayed(t *testing.T) {
-	o := options(t, "")
-	o.Faults = []string{clockFault} // which embedded servers don't have
-	r, err := Run(t.Context(), o)
-	require.NoError(t, err)
-	assert.Zero(t, r.Played())
-	assert.Equal(t, clockFault, r.Unknown())
-	assert.Contains(t, r.Text(false), "Verdict: none, because nothing was played.")
 }
 
 // A slow machine may make a waiter wait in vain, or a lease end at once. That is no proof.

@@ -12,9 +12,6 @@ import (
 	"strings"
 )
 
-// longestBody is how long a request's body may be, in bytes.
-const longestBody = 4 << 10
-
 // resetWord is the body of a request that ends all that steps have done.
 const resetWord = "reset"
 
@@ -22,7 +19,7 @@ const resetWord = "reset"
 func (f *Fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	status, err := f.answer(w, r)
+	status, err := f.answer(r)
 	var answer any
 	if err == nil {
 		answer = f.members()
@@ -35,7 +32,7 @@ func (f *Fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // answer carries out a request, and returns the status of its answer.
-func (f *Fleet) answer(w http.ResponseWriter, r *http.Request) (status int, err error) {
+func (f *Fleet) answer(r *http.Request) (status int, err error) {
 	switch {
 	case f.closed:
 		return http.StatusServiceUnavailable, errors.New("the servers have ended")
@@ -44,7 +41,7 @@ func (f *Fleet) answer(w http.ResponseWriter, r *http.Request) (status int, err 
 	case r.Method == http.MethodGet:
 		return http.StatusOK, nil
 	}
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, longestBody))
+	text, err := io.ReadAll(r.Body)
 	if err != nil {
 		return http.StatusBadRequest, err
 	}

@@ -31,6 +31,9 @@ type box struct {
 // open asks the driver what it is, and starts the servers, with clocks of their own where that is possible.
 func open(ctx context.Context, o Options) (b *box, err error) {
 	o.TTL, o.Parallel = cmp.Or(o.TTL, 1500*time.Millisecond), cmp.Or(o.Parallel, 4)
+	if o.Say == nil {
+		o.Say = func(string, bool) {}
+	}
 	o.startLimit, o.firstLimit = cmp.Or(o.startLimit, startLimit), cmp.Or(o.firstLimit, startLimit)
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -128,11 +131,7 @@ func (b *box) close() error {
 // errTimeUp ends what has a limit.
 var errTimeUp = errors.New("box: time is up")
 
-func (b *box) say(format string, args ...any) {
-	if b.options.Say != nil {
-		b.options.Say(fmt.Sprintf(format, args...), false)
-	}
-}
+func (b *box) say(format string, args ...any) { b.options.Say(fmt.Sprintf(format, args...), false) }
 
 // faults are those that are played.
 func (b *box) faults() []string {

@@ -1,7 +1,6 @@
 package box
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,16 +47,13 @@ func byFault(broken []*Broken) (all []*Broken) {
 	return all
 }
 
-// compare orders by faults, then what only this client shows before the limits, then the worst first.
-func (b *Broken) compare(o *Broken) int {
-	limits := 0
-	switch {
-	case b.Limit && !o.Limit:
-		limits = 1
-	case o.Limit && !b.Limit:
-		limits = -1
+// rank orders by faults, then what only this client shows before the limits, then the worst first.
+func (b *Broken) rank() int {
+	rank := 2*place(b.Fault)*len(kinds) + slices.Index(Kinds(), b.Kind)
+	if b.Limit {
+		rank += len(kinds)
 	}
-	return cmp.Or(place(b.Fault)-place(o.Fault), limits, slices.Index(Kinds(), b.Kind)-slices.Index(Kinds(), o.Kind))
+	return rank
 }
 
 // Finding returns what the play shows of the kind.

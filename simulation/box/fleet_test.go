@@ -294,7 +294,6 @@ func TestFleetRefuses(t *testing.T) {
 			{"POST", "/", "cut c1 A", 400, `"cut c1 A" is about a client`},
 			{"POST", "/", "c1 waits", 400, `"c1 waits" is about a client`},
 			{"POST", "/", "evict A", 400, `"evict A" is about the lock of a schedule`},
-			{"POST", "/", strings.Repeat(" ", longestBody) + "hang A", 400, "too large"},
 			{"POST", "/", "hang ALL", 409, `"hang AB": not now: the server is stopped`},
 			{"POST", "/", "flush A", 409, `"flush A": not now: the server is hung`},
 			{"POST", "/", "start A", 409, "the server is hung"},

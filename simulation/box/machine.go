@@ -38,33 +38,30 @@ func newClocks(ctx context.Context, binary string) (own clocks, err error) {
 	if own.dir, err = os.MkdirTemp("", "redlocksim-box-"); err != nil {
 		return own, err
 	}
-	if own.none = buildClocks(ctx, own.dir, binary); own.none != nil {
+	if none := buildClocks(ctx, own.dir, binary); none != nil {
 		err = errors.Join(ctx.Err(), own.close())
-		own.dir = ""
+		own = clocks{none: fmt.Errorf("%w: %w", ErrNoClocks, none)}
 	}
 	return own, err
 }
 
 func buildClocks(ctx context.Context, dir, binary string) error {
-	none := func(format string, args ...any) error {
-		return fmt.Errorf("%w: "+format, append([]any{ErrNoClocks}, args...)...)
-	}
 	if runtime.GOOS != "linux" {
-		return none("the library for it is for Linux")
+		return errors.New("the library for it is for Linux")
 	}
 	cc, err := exec.LookPath("cc")
 	if err != nil {
-		return none("there is no C compiler (cc) to build the library for it")
+		return errors.New("there is no C compiler (cc) to build the library for it")
 	}
 	build := exec.CommandContext(ctx, cc, "-O2", "-shared", "-fPIC", "-o", filepath.Join(dir, libraryName), "-x", "c", "-")
 	build.Stdin = bytes.NewReader(clockSource)
 	build.Env = append(os.Environ(), "TMPDIR="+dir) // where what an interrupted compiler leaves is removed
 	if out, err := build.CombinedOutput(); err != nil {
-		return none("cc failed: %w: %s", err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("cc failed: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	m, err := newMachine(dir)
 	if err != nil {
-		return none("%w", err)
+		return err
 	}
 	// The loader skips a library that it cannot load.
 	path, err := redisproc.Config{Binary: binary}.Find()
@@ -76,9 +73,9 @@ func buildClocks(ctx context.Context, dir, binary string) error {
 	loaded := m.shared.attached.Load() == 1
 	switch err := errors.Join(err, m.close()); {
 	case err != nil:
-		return none("the server doesn't start with the library for it: %w", err)
+		return fmt.Errorf("the server doesn't start with the library for it: %w", err)
 	case !loaded:
-		return none("the server doesn't load the library for it")
+		return errors.New("the server doesn't load the library for it")
 	}
 	return nil
 }

@@ -121,3 +121,49 @@ func (s *stage) dies(c *client) {
 		s.note(c.name, record.Crashed, "is killed", "")
 	}
 }
+
+// client is a client of a play.
+type client struct {
+	name   string
+	driver *clientProcess
+	links  []*link // by a server's number
+	paused bool
+	dead   bool
+	begun  uint64 // the number of the event that asked for an answer that is missing, 0 for none
+
+	lease    int    // its number in the record
+	leases   int    // how many it has had
+	got      uint64 // the number of the event of the grant
+	holds    bool
+	left     bool // its lease was over, or not extended, and not given back: its keys may be there
+	token    uint64
+	read     bool // it has read the resource under this lease
+	seen     content
+	sent     *record.Event // a write that is on its way
+	stopped  bool          // it was paused since its last check, so that it may write without another one
+	told     int64         // losses that were told before this lease
+	overtook bool          // another client has asked for the lock and got it meanwhile
+}
+
+// resource is what the clients' lock protects: a number that each holder reads and writes back,
+// plus one. Its guard refuses a token that is smaller than one it has admitted.
+type resource struct {
+	content
+	writesAlone bool // the guard sees no tokens of reads
+	highest     uint64
+}
+
+// content is what the resource holds, and how often that was written.
+type content struct{ value, version int }
+
+// admit reports whether the guard admits the token, 0 for none.
+func (r *resource) admit(token uint64) bool {
+	if token == 0 {
+		return true
+	}
+	if token < r.highest {
+		return false
+	}
+	r.highest = token
+	return true
+}

@@ -50,49 +50,40 @@ func Run(d Driver, in io.Reader, out io.Writer) error {
 	l := &loop{driver: d, out: json.NewEncoder(out), leases: map[string]*lease{}}
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
-		var r Request
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			l.write(Answer{Error: "reading a request: " + err.Error()})
-			continue
-		}
-		a := l.answer(r)
-		a.ID = r.ID
-		l.write(a)
-		if lease := l.leases[r.Key]; lease != nil && r.Do == DoAcquire && a.Held {
-			close(lease.answered)
-		}
+		l.take(lines.Bytes())
 	}
 	return lines.Err()
 }
 
 type loop struct {
+	mu     sync.Mutex // from a request to its answer
 	driver Driver
 	client Client
+	out    *json.Encoder
 	leases map[string]*lease // by key; those that were released, too
-
-	mu  sync.Mutex
-	out *json.Encoder
 }
 
 // lease is the last lock on a key.
 type lease struct {
 	Lock
-	answered chan struct{} // closed when the box knows that it is held
-	over     chan struct{} // closed when it is to be released, or there is a newer one
+	over bool // it was released, or there is a newer one: nothing more is to be told of it
 }
 
-// end says that nothing more is to be told of the lease.
-func (l *lease) end() {
-	select {
-	case <-l.over:
-	default:
-		close(l.over)
+// take answers a request.
+func (l *loop) take(line []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var r Request
+	if err := json.Unmarshal(line, &r); err != nil {
+		l.write(Answer{Error: "reading a request: " + err.Error()})
+		return
 	}
+	a := l.answer(r)
+	a.ID = r.ID
+	l.write(a)
 }
 
 func (l *loop) write(a Answer) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if err := l.out.Encode(a); err != nil {
 		fmt.Fprintln(os.Stderr, "writing an answer:", err)
 	}
@@ -137,13 +128,13 @@ func (l *loop) acquire(key string, ttl, wait time.Duration) Answer {
 		ctx, cancel = context.WithTimeout(ctx, wait)
 	}
 	defer cancel()
-	got := &lease{answered: make(chan struct{}), over: make(chan struct{})}
+	got := &lease{}
 	lock, err := l.client.Acquire(ctx, key, ttl, wait, func() { go l.lost(got) })
 	if err != nil {
 		return Answer{Why: why(err)}
 	}
 	if before := l.leases[key]; before != nil {
-		before.end()
+		before.over = true
 	}
 	got.Lock, l.leases[key] = lock, got
 	a := Answer{Held: true}
@@ -157,25 +148,22 @@ func (l *loop) acquire(key string, ttl, wait time.Duration) Answer {
 	return a
 }
 
-// lost tells the box, unless the lock was given back.
+// lost tells the box, when it knows that the lock is held, and unless it was given back.
 func (l *loop) lost(lease *lease) {
-	<-lease.answered
-	select {
-	case <-lease.over:
-	default:
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if lease.Lock != nil && !lease.over {
 		l.write(Answer{Event: EventLost})
 	}
 }
 
 // check doesn't ask the client about a lock that was given back: its user knows.
 func (l *lease) check() Answer {
-	select {
-	case <-l.over:
+	if l.over {
 		return Answer{Why: "it was released"}
-	default:
-		held, err := l.Held()
-		return Answer{Held: held, Why: why(err)}
 	}
+	held, err := l.Held()
+	return Answer{Held: held, Why: why(err)}
 }
 
 func (l *lease) extend(ttl time.Duration) Answer {
@@ -187,7 +175,7 @@ func (l *lease) extend(ttl time.Duration) Answer {
 }
 
 func (l *lease) release() Answer {
-	l.end()
+	l.over = true
 	err := l.Release()
 	return Answer{Done: err == nil, Why: why(err)}
 }

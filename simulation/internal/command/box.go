@@ -16,13 +16,9 @@ import (
 	"github.com/redquorum/redlock/simulation/box"
 )
 
-type boxFlags struct {
-	box.Options
-	format string
-}
-
 func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var f boxFlags
+	var o box.Options
+	var format string
 	flags := flag.NewFlagSet("box", flag.ContinueOnError)
 	flags.Usage = func() {
 		fmt.Fprintf(flags.Output(), "usage: redlocksim box [flags] -- COMMAND\n"+
@@ -39,18 +35,18 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 			return nil
 		}
 	}
-	flags.IntVar(&f.Servers, "servers", 0, "how many servers, 1 to 9 (default: 5, or 1 for a client that takes one)")
-	flags.StringVar(&f.Binary, "server", "", "the `program` to start as a server (default: redis-server)")
-	flags.BoolVar(&f.Embedded, "embedded", false, "servers in this process, as where no redis-server is installed")
-	flags.DurationVar(&f.TTL, "ttl", 1500*time.Millisecond, "how long leases last, 200ms to 1m")
-	flags.DurationVar(&f.For, "for", 90*time.Second, "for how long random schedules are played after the fixed ones")
-	flags.DurationVar(&f.ShrinkFor, "shrink", 20*time.Second, "for how long the schedules of the client's own findings are made shorter, before those of all findings are played again; 0: neither")
-	flags.Uint64Var(&f.Seed, "seed", 1, "the seed of the random schedules")
-	flags.IntVar(&f.Parallel, "parallel", 4, "how many plays run at once, 1 to 16")
-	flags.Func("faults", "only these `faults`: "+strings.Join(box.Faults(), ", "), list(&f.Faults))
-	flags.Func("allow", "`findings` that don't fail the command: \"pause: stale write\", or \"pause\" for all findings under that fault, or \"limits\" for what the Redis document's lock shows, too", list(&f.Allow))
-	flags.StringVar(&f.format, "format", "text", "the output: text or json")
-	flags.StringVar(&f.Schedule, "schedule", "", "play these `steps` ten times instead, and say what happened; the report has such a flag for each finding")
+	flags.IntVar(&o.Servers, "servers", 0, "how many servers, 1 to 9 (default: 5, or 1 for a client that takes one)")
+	flags.StringVar(&o.Binary, "server", "", "the `program` to start as a server (default: redis-server)")
+	flags.BoolVar(&o.Embedded, "embedded", false, "servers in this process, as where no redis-server is installed")
+	flags.DurationVar(&o.TTL, "ttl", 1500*time.Millisecond, "how long leases last, 200ms to 1m")
+	flags.DurationVar(&o.For, "for", 90*time.Second, "for how long random schedules are played after the fixed ones")
+	flags.DurationVar(&o.ShrinkFor, "shrink", 20*time.Second, "for how long the schedules of the client's own findings are made shorter, before those of all findings are played again; 0: neither")
+	flags.Uint64Var(&o.Seed, "seed", 1, "the seed of the random schedules")
+	flags.IntVar(&o.Parallel, "parallel", 4, "how many plays run at once, 1 to 16")
+	flags.Func("faults", "only these `faults`: "+strings.Join(box.Faults(), ", "), list(&o.Faults))
+	flags.Func("allow", "`findings` that don't fail the command: \"pause: stale write\", or \"pause\" for all findings under that fault, or \"limits\" for what the Redis document's lock shows, too", list(&o.Allow))
+	flags.StringVar(&format, "format", "text", "the output: text or json")
+	flags.StringVar(&o.Schedule, "schedule", "", "play these `steps` ten times instead, and say what happened; the report has such a flag for each finding")
 	flags.SetOutput(stderr)
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -58,26 +54,26 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 		}
 		return errUsage
 	}
-	f.Command = flags.Args()
-	if len(f.Command) == 0 {
+	o.Command = flags.Args()
+	if len(o.Command) == 0 {
 		return usageError{errors.New("there is no driver: redlocksim box [flags] -- COMMAND")}
 	}
-	wrong := oneOf("-format", f.format, "text", "json")
+	wrong := oneOf("-format", format, "text", "json")
 	flags.Visit(func(set *flag.Flag) {
-		if f.Schedule != "" && slices.Contains([]string{"for", "shrink", "seed", "faults"}, set.Name) {
+		if o.Schedule != "" && slices.Contains([]string{"for", "shrink", "seed", "faults"}, set.Name) {
 			wrong = usageError{fmt.Errorf("-%s has no effect with -schedule: nothing else is played", set.Name)}
 		}
 	})
 	if wrong != nil {
 		return wrong
 	}
-	if f.Schedule != "" {
-		f.For, f.ShrinkFor = 0, 0
+	if o.Schedule != "" {
+		o.For, o.ShrinkFor = 0, 0
 	}
-	if err := findServer(&f.Options, stderr); err != nil {
+	if err := findServer(&o, stderr); err != nil {
 		return err
 	}
-	err := f.play(ctx, stdout, stderr)
+	err := playBox(ctx, o, format, stdout, stderr)
 	if errors.As(err, new(box.DriverError)) || errors.Is(err, box.ErrOptions) || errors.Is(err, redisproc.ErrMissing) {
 		return usageError{err}
 	}
@@ -96,26 +92,26 @@ func findServer(o *box.Options, stderr io.Writer) error {
 	return nil
 }
 
-func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
+func playBox(ctx context.Context, o box.Options, format string, stdout, stderr io.Writer) error {
 	p := newProgress(stderr)
 	defer p.clear()
-	f.Say = func(text string, replaces bool) {
+	o.Say = func(text string, replaces bool) {
 		if p.clear(); replaces {
 			p.show(text)
 		} else {
 			fmt.Fprintln(stderr, text)
 		}
 	}
-	r, ended := box.Run(ctx, f.Options)
+	r, ended := box.Run(ctx, o)
 	if ended != nil && r.Played() == 0 {
 		return ended
 	}
 	p.clear()
 	var err error
-	if f.format == "json" {
+	if format == "json" {
 		err = writeJSON(stdout, r)
 	} else {
-		_, err = fmt.Fprint(stdout, r.Text(f.Schedule != ""))
+		_, err = fmt.Fprint(stdout, r.Text(o.Schedule != ""))
 	}
 	if err != nil {
 		return err

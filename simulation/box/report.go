@@ -196,8 +196,7 @@ type Tally struct {
 	Plays int    `json:"plays"`
 	// Struck counts the plays in which the fault struck: a client held the lock or asked for it then.
 	Struck int `json:"struck"`
-	// Broke counts the plays with findings, Refused those in which the resource refused a write.
-	Broke   int `json:"broke"`
+	// Refused counts the plays in which the resource refused a write.
 	Refused int `json:"refused,omitempty"`
 }
 
@@ -212,8 +211,5 @@ func (t *Tally) count(p Play) {
 			t.Refused++
 			break
 		}
-	}
-	if len(p.Findings) > 0 {
-		t.Broke++
 	}
 }

@@ -114,12 +114,11 @@ func (b *box) playAll(ctx context.Context, cases iter.Seq[Case]) error {
 func (b *box) took(c Case, p Play) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := b.report.tally(c.Fault)
-	t.count(p)
+	b.report.tally(c.Fault).count(p)
 	for _, kind := range p.kinds() {
 		b.report.found(c, p, kind)
 	}
-	b.options.Say(fmt.Sprintf("%d plays, %s: %d of %d with findings", b.report.Played(), t.Fault, t.Broke, t.Plays), true)
+	b.options.Say(fmt.Sprintf("%d plays, %s", b.report.Played(), wrap.Count(len(b.report.Broken), "finding")), true)
 }
 
 // conclude ends the report.

@@ -61,13 +61,11 @@ func open(ctx context.Context, o Options) (b *box, err error) {
 		}
 	}
 	b.fleets = make(chan *Fleet, o.Parallel)
-	if !o.Embedded {
-		if b.clocks, err = newClocks(ctx, o.Binary); err != nil {
-			return nil, err
-		}
-		if b.clocks.none != nil && slices.Contains(o.Args, "--appendonly") {
-			return nil, b.clocks.none // no disk would lose what was not synced
-		}
+	if b.clocks, err = newClocks(ctx, o); err != nil {
+		return nil, err
+	}
+	if b.clocks.none != nil && slices.Contains(o.Args, "--appendonly") {
+		return nil, b.clocks.none // no disk would lose what was not synced
 	}
 	for range o.Parallel {
 		f, err := startFleet(ctx, b.options, b.clocks)

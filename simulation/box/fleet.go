@@ -54,12 +54,9 @@ func StartFleet(ctx context.Context, o Options) (*Fleet, error) {
 	if o.Servers < 1 || o.Servers > len(letters) {
 		return nil, fmt.Errorf("%w: %d servers, want 1 to %d", ErrOptions, o.Servers, len(letters))
 	}
-	var own clocks
-	var err error
-	if !o.Embedded {
-		if own, err = newClocks(ctx, o.Binary); err != nil {
-			return nil, err
-		}
+	own, err := newClocks(ctx, o)
+	if err != nil {
+		return nil, err
 	}
 	f, err := startFleet(ctx, o, own)
 	if err != nil {

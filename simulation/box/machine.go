@@ -33,12 +33,15 @@ type clocks struct {
 	none error  // ErrNoClocks, and why there is none
 }
 
-// newClocks builds the library, and finds out whether the server program loads it.
-func newClocks(ctx context.Context, binary string) (own clocks, err error) {
+// newClocks builds the library, unless servers are embedded, and finds out whether the server program loads it.
+func newClocks(ctx context.Context, o Options) (own clocks, err error) {
+	if o.Embedded {
+		return own, nil
+	}
 	if own.dir, err = os.MkdirTemp("", "redlocksim-box-"); err != nil {
 		return own, err
 	}
-	if none := buildClocks(ctx, own.dir, binary); none != nil {
+	if none := buildClocks(ctx, own.dir, o.Binary); none != nil {
 		err = errors.Join(ctx.Err(), own.close())
 		own = clocks{none: fmt.Errorf("%w: %w", ErrNoClocks, none)}
 	}

@@ -32,6 +32,7 @@ func TestBox(t *testing.T) {
 	require.Contains(t, stdout, "finds its lease valid", "what happened")
 	require.Contains(t, stdout, "nothing that broke is SET NX's own.")
 	require.Contains(t, stderr, "SET NX: findings that are not allowed: restart: two holders")
+	require.NotContains(t, stderr, "shorter", "it is played as it is given")
 
 	// A lock that nobody holds when its server restarts is no test of that.
 	code, stdout, stderr = box("-schedule", "c1 waits, c1 releases, stop A, start A")

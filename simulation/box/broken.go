@@ -26,27 +26,6 @@ type Broken struct {
 	whole int // how many steps the case has
 }
 
-// byFault puts each under the fault that its schedule shows: another one than that for which it was played if it was
-// made so short that it lacks that one's steps.
-func byFault(broken []*Broken) (all []*Broken) {
-	for _, k := range broken {
-		if fault := k.Shown.Schedule.faultOf(k.Fault); fault != k.Fault {
-			k.Fault, k.Plays = fault, 1 // the others may need their fault
-		}
-		i := slices.IndexFunc(all, func(o *Broken) bool { return o.Fault == k.Fault && o.Kind == k.Kind })
-		if i < 0 {
-			all = append(all, k)
-			continue
-		}
-		plays := max(k.Plays, all[i].Plays)
-		if k.Repeated > all[i].Repeated {
-			all[i] = k
-		}
-		all[i].Plays = plays
-	}
-	return all
-}
-
 // rank orders by faults, then what only this client shows before the limits, then the worst first.
 func (b *Broken) rank() int {
 	rank := 2*place(b.Fault)*len(kinds) + slices.Index(Kinds(), b.Kind)

@@ -121,10 +121,14 @@ func (b *box) took(c Case, p Play) {
 	b.options.Say(fmt.Sprintf("%d plays, %s", b.report.Played(), wrap.Count(len(b.report.Broken), "finding")), true)
 }
 
-// conclude ends the report.
+// conclude ends the report. It puts each finding under the fault that its schedule shows: another one than that for
+// which it was played if it was made so short that it lacks that one's steps. Of two of a kind then the one stays that
+// came again more often.
 func (b *box) conclude() {
-	b.report.Broken = byFault(b.report.Broken)
 	for _, k := range b.report.Broken {
+		if fault := k.Shown.Schedule.faultOf(k.Fault); fault != k.Fault {
+			k.Fault, k.Plays = fault, 1 // the others may need their fault
+		}
 		t := b.report.tally(k.Fault) // it may have no play of its own
 		if b.given != nil {
 			k.Repeated, k.Again = k.Plays, t.Plays
@@ -132,7 +136,10 @@ func (b *box) conclude() {
 		k.Limit = isLimit(k.Fault, k.Kind)
 		k.Allowed = b.options.allows(k.Fault, k.Kind, k.Limit)
 	}
-	slices.SortFunc(b.report.Broken, func(a, b *Broken) int { return a.rank() - b.rank() })
+	slices.SortFunc(b.report.Broken, func(a, b *Broken) int {
+		return cmp.Or(a.rank()-b.rank(), b.Repeated-a.Repeated, b.Plays-a.Plays)
+	})
+	b.report.Broken = slices.CompactFunc(b.report.Broken, func(a, b *Broken) bool { return a.rank() == b.rank() })
 	slices.SortFunc(b.report.Tallies, func(a, b *Tally) int { return place(a.Fault) - place(b.Fault) })
 }
 

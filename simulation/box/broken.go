@@ -71,14 +71,12 @@ func (b *Broken) text() string {
 // history is what happened, with a mark at what shows the finding.
 func (b *Broken) history() string {
 	var text strings.Builder
-	seq := 0
-	for e := range b.Shown.Record.All() {
-		seq++
-		shows := b.Finding().Seq == seq
+	for i, e := range slices.Collect(b.Shown.Record.All()) {
+		shows := b.Finding().Seq == i+1
 		if e.Op == "" && !shows {
 			continue
 		}
-		line := fmt.Sprintf("  %4d %7.2fs  %-2s  %-21s  %s", seq, e.At.Seconds(), e.Process, e.Op, details(e))
+		line := fmt.Sprintf("  %4d %7.2fs  %-2s  %-21s  %s", i+1, e.At.Seconds(), e.Process, e.Op, details(e))
 		if shows {
 			line += "  <--"
 		}

@@ -113,18 +113,13 @@ func findingsIn(log record.Log) (findings []Finding) {
 }
 
 // lastWriter is the client of the last write before an event.
-func lastWriter(log record.Log, event int) (client string) {
-	i := 0
-	for e := range log.All() {
-		if i == event {
-			break
-		}
+func lastWriter(log record.Log, event int) string {
+	for _, e := range slices.Backward(slices.Collect(log.All())[:event]) {
 		if e.Kind == record.Write && e.Words != refused {
-			client = e.Process
+			return e.Process
 		}
-		i++
 	}
-	return client
+	return ""
 }
 
 // wordings are what the texts of a record's checks say of a play, which has one lock, and clients that may have no

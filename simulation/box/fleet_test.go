@@ -281,15 +281,10 @@ func TestFleetRefuses(t *testing.T) {
 			{"PUT", "/", "hang A", 404, `there is no PUT /; there are GET /, and POST / with steps in its body, such as "hang AB"`},
 			{"POST", "/servers/A", "", 404, "there is no POST /servers/A;"},
 			{"POST", "/?step=hang", "", 404, "there is no POST /?step=hang;"},
-			{"POST", "/", "", 400, `"" is no step; want one such as`},
 			{"POST", "/", "quake A", 400, `"quake" in the step "quake A" is no verb, client, server or time`},
 			{"POST", "/", "hang C", 400, `the step "hang C" names a server that isn't there; there are 2, AB`},
-			{"POST", "/", "hang", 400, `"hang" is no step`},
 			{"POST", "/", "hang MIN", 400, `there are no servers for "hang MIN"`},
-			{"POST", "/", "hang A 3s", 400, `the step "hang A 3s" has a time; only slow, ahead and behind have one`},
 			{"POST", "/", "slow A", 400, `"slow A" needs a time, as in "slow A 60s"`},
-			{"POST", "/", "slow A -1s", 400, "has the time -1s"},
-			{"POST", "/", "ahead A 8761h", 400, "has the time 8761h0m0s"},
 			{"POST", "/", "ahead A", 400, `"ahead A" needs a time, as in "ahead A 60s"`},
 			{"POST", "/", "cut c1 A", 400, `"cut c1 A" is about a client`},
 			{"POST", "/", "c1 waits", 400, `"c1 waits" is about a client`},
@@ -331,11 +326,9 @@ func TestFleetThatCannotStart(t *testing.T) {
 
 // After its end a Fleet refuses everything, so that no server starts again.
 func TestFleetEnds(t *testing.T) {
-	both(t, func(t *testing.T, embedded bool) {
-		f := fleetFor(t, 1, embedded)
-		f.does("stop A")
-		require.NoError(t, f.Close())
-		require.NoError(t, f.Close())
-		require.Equal(t, "the servers have ended", f.fails("POST", "/", "start A", 503))
-	})
+	f := fleetFor(t, 1, true)
+	f.does("stop A")
+	require.NoError(t, f.Close())
+	require.NoError(t, f.Close())
+	require.Equal(t, "the servers have ended", f.fails("POST", "/", "start A", 503))
 }

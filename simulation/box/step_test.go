@@ -20,9 +20,16 @@ func TestSteps(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, text, step.String())
 	}
-	for _, text := range []string{"", "c1", "waits c1", "pause", "c9 waits", "hang c1 AB", "cut AB c1", "hang AX", "c1 waits waits", "hang A 1s", "ahead A -1s", "ahead 1s A", "c1 waits A"} {
-		_, err := ParseStep(text)
-		assert.Error(t, err, text)
+	for says, texts := range map[string][]string{
+		"is no step; want one such as":                     {"", "c1", "waits c1", "pause", "hang", "hang c1 AB", "cut AB c1", "ahead 1s A", "c1 waits A"},
+		"is no verb, client, server or time":               {"c9 waits", "hang AX", "c1 waits waits"},
+		"has a time; only slow, ahead and behind have one": {"hang A 1s"},
+		"want more than 0 and up to a year":                {"ahead A -1s", "ahead A 8761h"},
+	} {
+		for _, text := range texts {
+			_, err := ParseStep(text)
+			assert.ErrorContains(t, err, says, text)
+		}
 	}
 	var s Schedule
 	require.NoError(t, json.Unmarshal([]byte(`["c1 waits", "hang AD"]`), &s))

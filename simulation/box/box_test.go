@@ -238,6 +238,8 @@ func TestFaultsStrike(t *testing.T) {
 	assert.Len(t, r.Tallies, len(o.Faults))
 	assert.Empty(t, r.Unknown(), r.Text(false))
 	assert.Empty(t, own(r), r.Text(false))
+	require.NotEmpty(t, r.Broken, "a paused holder writes late")
+	assert.Zero(t, r.Broken[0].Again, "nothing is played again without ShrinkFor")
 
 	for schedule, want := range map[string]map[string]bool{
 		"c1 waits, c1 releases, kill c1, spawn c1":          {"crash": false}, // nobody holds the lock then

@@ -130,6 +130,8 @@ func TestFindings(t *testing.T) {
 
 // A schedule that lacks the steps of its fault shows another one.
 func TestFaultOf(t *testing.T) {
+	assert.True(t, isLimit("restart", LostUpdate), "late writes follow from two holders")
+	assert.False(t, isLimit("hang", LostUpdate))
 	for text, want := range map[string]string{
 		"old data: save A, c1 waits, stop A, start A":            "old data",
 		"old data: cut c1 B, c1 waits, stop A, start A":          "restart",

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redquorum/redlock/simulation/box/driver"
@@ -87,24 +88,29 @@ func (l *losing) Extend(time.Duration) error { return nil }
 
 // The box is told of the loss after it knows of the lock.
 func TestLossIsTold(t *testing.T) {
-	requests, in := io.Pipe()
-	out, answers := io.Pipe()
-	d := driver.Driver{Open: func(string, []string, time.Duration) (driver.Client, error) { return &losing{}, nil }}
-	ended := make(chan error)
-	go func() { ended <- driver.Run(d, requests, answers) }()
-	for _, talk := range [][2]string{
-		{`{"id":1,"do":"open"}`, `{"id":1}`},
-		{`{"id":2,"do":"acquire","key":"k","wait":1000}`, `{"id":2,"held":true,"left":1000,"token":7}` + "\n" + `{"event":"lost"}`},
-		{`{"id":3,"do":"extend","key":"k"}`, `{"id":3,"held":true}`},
-	} {
-		go func() { _, _ = io.WriteString(in, talk[0]+"\n") }()
-		got := make([]byte, len(talk[1])+1)
-		if _, err := io.ReadFull(out, got); err != nil || string(got) != talk[1]+"\n" {
-			t.Errorf("got %q and %v, want %q", got, err, talk[1])
+	synctest.Test(t, func(t *testing.T) {
+		requests, in := io.Pipe()
+		out, answers := io.Pipe()
+		d := driver.Driver{Open: func(string, []string, time.Duration) (driver.Client, error) { return &losing{}, nil }}
+		ended := make(chan error)
+		go func() { ended <- driver.Run(d, requests, answers) }()
+		for _, talk := range [][2]string{
+			{`{"id":1,"do":"open"}`, `{"id":1}`},
+			{`{"id":2,"do":"acquire","key":"k","wait":1000}`, `{"id":2,"held":true,"left":1000,"token":7}` + "\n" + `{"event":"lost"}`},
+			{`{"id":3,"do":"extend","key":"k"}`, `{"id":3,"held":true}`},
+			{`{"id":4,"do":"release","key":"k"}`, `{"id":4,"done":true}`}, // no loss is told then
+			{`{"id":5,"do":"check","key":"k"}`, `{"id":5,"why":"it was released"}`},
+		} {
+			go func() { _, _ = io.WriteString(in, talk[0]+"\n") }()
+			got := make([]byte, len(talk[1])+1)
+			if _, err := io.ReadFull(out, got); err != nil || string(got) != talk[1]+"\n" {
+				t.Fatalf("got %q and %v, want %q", got, err, talk[1])
+			}
+			synctest.Wait() // for what comes after the answer
 		}
-	}
-	_ = in.Close()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+		_ = in.Close()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -48,7 +48,6 @@ var commands = []command{
 	{"servers", "real servers for tests of your own, and faults for them over HTTP", runServers},
 	{"driver", "a design of the simulation as a client of the box", runDriver},
 	{"explore", "many random schedules of faults: what breaks a design, with the smallest schedule", runExplore},
-	{"mutants", "one mistake at a time in the library: which check notices?", runMutants},
 }
 
 // Main runs the command with its flags, and exits. started is the command line that starts the

@@ -74,8 +74,6 @@ func TestWrongUsage(t *testing.T) {
 		{"live -only (", "-only"},
 		{"live now", `unexpected argument "now"`},
 		{"live -server no-such-server", "no-such-server"},
-		{"mutants -only nothing", `no mutant "nothing"`},
-		{"mutants S3", "unexpected argument"},
 		{"explore -seeds x", "invalid value"},
 		{"explore -seeds 0", "-seeds is 0"},
 		{"explore -faults rain", `no fault "rain"`},

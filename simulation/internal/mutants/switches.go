@@ -21,7 +21,7 @@ var scripts = map[string]struct{ file, before string }{
 
 // switches is a copy of the source in which mutants can be switched on.
 type switches struct {
-	source  Source
+	source  source
 	files   map[string]*ast.File // of Go, by their paths
 	inserts map[string][]change  // by file: what is added to it
 	cases   map[string]string    // by folder: the cases of its switch of scripts
@@ -29,7 +29,7 @@ type switches struct {
 
 // switched returns the changed files of a copy of the source in which mutants can be switched on. The error says
 // which mutant no longer fits the source.
-func (s Source) switched(list []mutant) (map[string]string, error) {
+func (s source) switched(list []mutant) (map[string]string, error) {
 	c := switches{s, map[string]*ast.File{}, map[string][]change{}, map[string]string{}}
 	for _, m := range list {
 		files := map[string][]change{}

@@ -87,8 +87,8 @@ func execute(ctx context.Context, c command, args []string, stdout, stderr io.Wr
 	name := strings.TrimSpace("redlocksim " + c.name)
 	out := &console{out: stdout}
 	err := c.run(ctx, args, out, stderr)
-	if lost := out.lost(); lost != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", name, lost)
+	if out.err != nil {
+		fmt.Fprintf(stderr, "%s: the output could not be written, and is not complete: %v\n", name, out.err)
 		if err == nil || errors.Is(err, out.err) {
 			return exitFail
 		}

@@ -181,15 +181,15 @@ func TestAssumptionOfAFinding(t *testing.T) {
 func TestHandOffs(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	between := []fault.Kind{fault.Switch, fault.Restart, fault.Failover, fault.Hang, fault.Cut, fault.Lose}
-	space := drawn(relayWorkload(), guarded, append(between, fault.Crash, fault.Reboot, fault.Reorder, fault.Step, fault.Pause, fault.Delay)...)
+	space := drawn(relayWorkload(), library, append(between, fault.Crash, fault.Reboot, fault.Step)...)
 	counts := map[string]int{}
-	for seed := range long.Number[uint64](128, 48) {
+	for seed := range long.Number[uint64](200, 64) {
 		setup := space.Setup(seed)
 		runtime.GOMAXPROCS(1 + int(seed)%2)
 		r, err := space.Play(setup)
 		require.NoError(t, err)
 		for _, f := range space.findings(setup, r) {
-			// Servers may restart before their votes arrive, which breaks assumption 3.
+			// Servers may restart before their votes arrive. No fault keeps a holder from noticing its deadline.
 			assert.EqualValues(t, 3, f.Assumption, "%v", f)
 		}
 		for what, n := range r.Log.Counts() {
@@ -203,7 +203,7 @@ func TestHandOffs(t *testing.T) {
 		}
 	}
 	for _, what := range []string{
-		"a lease was handed off", "a lease was resumed", "a lease was extended", "a process crashed", "a process was paused",
+		"a lease was handed off", "a lease was resumed", "a lease was extended", "a process crashed",
 		"a value was replaced by the next one", "a reply came too late", "an address was switched", "a server was asked in another run than its own",
 		"a quarantine began: clock jumped", "a quarantine began: restarted", "no lease: " + quorum.ErrLost.Error(),
 	} {

@@ -31,7 +31,7 @@ func TestRandomFaults(t *testing.T) {
 	reached := map[string]int{}
 	for seed := range seeds {
 		w := drawWorld(seed)
-		r, err := w.play(w.Schedule)
+		r, err := w.play(w.schedule)
 		require.NoError(t, err, "seed %d", seed)
 		found, checked := w.violations(r)
 		if len(found) > 0 {
@@ -69,8 +69,9 @@ const (
 
 // drawnWorld is a run that is drawn from a seed.
 type drawnWorld struct {
-	cfg simulation.Config
-	Setup
+	cfg      simulation.Config
+	seed     uint64
+	schedule simulation.Schedule
 }
 
 func drawWorld(seed uint64) drawnWorld {
@@ -90,12 +91,12 @@ func drawWorld(seed uint64) drawnWorld {
 	if pick(8, 4) == 0 {
 		cfg.Quorum.Lab.Notifications = quorum.Off
 	}
-	w := drawnWorld{cfg, Setup{seed, drawStorms(seed, cfg)}}
+	w := drawnWorld{cfg, seed, drawStorms(seed, cfg)}
 	if pick(9, 4) == 0 {
-		w.Schedule = append(w.Schedule, drawEvictions(seed, cfg)...)
+		w.schedule = append(w.schedule, drawEvictions(seed, cfg)...)
 	}
-	for i := range w.Schedule {
-		w.Schedule[i].At += w.Schedule[i].At / storm * calm
+	for i := range w.schedule {
+		w.schedule[i].At += w.schedule[i].At / storm * calm
 	}
 	return w
 }
@@ -151,7 +152,7 @@ func drawEvictions(seed uint64, cfg simulation.Config) simulation.Schedule {
 }
 
 func (w drawnWorld) play(schedule simulation.Schedule) (simulation.Result, error) {
-	return simulation.Run(w.Seed, w.cfg, schedule, lockInStorms)
+	return simulation.Run(w.seed, w.cfg, schedule, lockInStorms)
 }
 
 // violations are those that no broken assumption excuses, in the order of time, and what was counted.
@@ -172,7 +173,7 @@ func (w drawnWorld) explain(t *testing.T, v record.Violation) {
 	t.Helper()
 	until := time.Now().Add(long.Number(time.Minute, 5*time.Second))
 	last, runs, trace := v, 0, ""
-	smaller := shrink(w.Schedule, func(smaller simulation.Schedule) bool {
+	smaller := shrink(w.schedule, func(smaller simulation.Schedule) bool {
 		if time.Now().After(until) {
 			return false
 		}
@@ -192,7 +193,7 @@ func (w drawnWorld) explain(t *testing.T, v record.Violation) {
 	faults, err := json.Marshal(smaller)
 	require.NoError(t, err)
 	assert.Fail(t, "a guarantee is broken", "seed %d: %v\nOf its %d faults, after %d more runs, %d are left, which show: %v\n%s",
-		w.Seed, v, len(w.Schedule), runs, len(smaller), last, faults)
+		w.seed, v, len(w.schedule), runs, len(smaller), last, faults)
 }
 
 // stormKeys are the keys. The first is used most.

@@ -69,10 +69,10 @@ func drawn(w Workload, apply func(*simulation.Config), faults ...fault.Kind) Spa
 func first(t *testing.T, space Space, kind record.ViolationKind, from uint64) Finding {
 	t.Helper()
 	for seed := from; seed < from+400; seed++ {
-		setup := space.Setup(seed)
-		result, err := space.Play(setup)
+		schedule := space.Schedule(seed)
+		result, err := space.Play(seed, schedule)
 		require.NoError(t, err)
-		for _, f := range space.findings(setup, result) {
+		for _, f := range space.findings(seed, schedule, result) {
 			if f.Kind == kind {
 				return f
 			}
@@ -113,7 +113,7 @@ func TestSearchWithin(t *testing.T) {
 	space := drawn(Mixed(), library)
 	space.Within = true
 	report, err := Search(t.Context(), space, 100, func(runs, _ uint64) {
-		assert.Zero(t, broken(space.Setup(runs).Schedule, space.config()))
+		assert.Zero(t, broken(space.Schedule(runs), space.config()))
 	})
 	require.NoError(t, err)
 	assert.Empty(t, report.Findings)
@@ -157,15 +157,15 @@ func TestAssumptionOfAFinding(t *testing.T) {
 		space := drawn(Mixed(), test.design, test.fault)
 		small, _, err := space.Shrink(first(t, space, test.kind, test.from))
 		require.NoError(t, err)
-		assert.Equal(t, test.want, small.Assumption, "%s: %v", test.fault, small.Setup.Schedule)
+		assert.Equal(t, test.want, small.Assumption, "%s: %v", test.fault, small.Schedule)
 		assert.Equal(t, test.kind, small.Kind)
 		shows := func(schedule simulation.Schedule) bool {
-			r, err := space.Play(Setup{small.Setup.Seed, schedule})
+			r, err := space.Play(small.Seed, schedule)
 			require.NoError(t, err)
 			return slices.ContainsFunc(r.Log.Violations(), func(v record.Violation) bool { return v.Kind == test.kind && v.Text == small.Text })
 		}
-		assert.True(t, shows(small.Setup.Schedule), "the text is that of the smaller run")
-		if len(small.Setup.Schedule) > 0 {
+		assert.True(t, shows(small.Schedule), "the text is that of the smaller run")
+		if len(small.Schedule) > 0 {
 			assert.False(t, shows(nil), test.fault)
 		}
 	}
@@ -184,11 +184,11 @@ func TestHandOffs(t *testing.T) {
 	space := drawn(relayWorkload(), library, append(between, fault.Crash, fault.Reboot, fault.Step)...)
 	counts := map[string]int{}
 	for seed := range long.Number[uint64](200, 64) {
-		setup := space.Setup(seed)
+		schedule := space.Schedule(seed)
 		runtime.GOMAXPROCS(1 + int(seed)%2)
-		r, err := space.Play(setup)
+		r, err := space.Play(seed, schedule)
 		require.NoError(t, err)
-		for _, f := range space.findings(setup, r) {
+		for _, f := range space.findings(seed, schedule, r) {
 			// Servers may restart before their votes arrive. No fault keeps a holder from noticing its deadline.
 			assert.EqualValues(t, 3, f.Assumption, "%v", f)
 		}
@@ -197,7 +197,7 @@ func TestHandOffs(t *testing.T) {
 		}
 		if seed < 8 {
 			runtime.GOMAXPROCS(2 - int(seed)%2)
-			again, err := space.Play(setup)
+			again, err := space.Play(seed, schedule)
 			require.NoError(t, err)
 			assert.Equal(t, r.Log.Digest(), again.Log.Digest(), "seed %d has one outcome, though goroutines wake each other, handles pass, and connections lead to several servers", seed)
 		}

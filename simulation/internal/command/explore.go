@@ -88,13 +88,13 @@ func printFindings(ctx context.Context, w io.Writer, s search.Space, seeds uint6
 			bugs++
 			broken = "breaks no assumption: " + blame(s.Design, "THIS IS A BUG")
 		}
-		schedule := append(simulation.Schedule{}, small.Setup.Schedule...) // a list, not null
-		again, err := play.Setup{Base: s.Workload.Name, Design: s.Design.Name, Seed: small.Setup.Seed, Schedule: schedule}.Arguments()
+		schedule := append(simulation.Schedule{}, small.Schedule...) // a list, not null
+		again, err := play.Setup{Base: s.Workload.Name, Design: s.Design.Name, Seed: small.Seed, Schedule: schedule}.Arguments()
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(w, "\n%s: %s, first with seed %d, shrunk from %s to %s in %d runs:\n", f.Kind, wrap.Count(int(f.Runs), "run"),
-			f.Setup.Seed, wrap.Count(len(f.Setup.Schedule), "fault"), wrap.Count(len(schedule), "fault"), f.tries)
+			f.Seed, wrap.Count(len(f.Schedule), "fault"), wrap.Count(len(schedule), "fault"), f.tries)
 		fmt.Fprintf(w, "  %s\n  %s\n  %s %s\n", small.Text, broken, start, again)
 	}
 	never := slices.DeleteFunc(slices.Clone(s.Faults), func(kind fault.Kind) bool { return report.Struck[kind] > 0 })
@@ -122,7 +122,7 @@ type finding struct {
 // shrunk shrinks findings, in the order of their seeds. Those that shrink to the same kind and assumption are one: what
 // excused the larger schedule was not the reason.
 func shrunk(s search.Space, all []search.Finding) (findings []finding, err error) {
-	slices.SortStableFunc(all, func(f, g search.Finding) int { return cmp.Compare(f.Setup.Seed, g.Setup.Seed) })
+	slices.SortStableFunc(all, func(f, g search.Finding) int { return cmp.Compare(f.Seed, g.Seed) })
 	for _, f := range all {
 		small, tries, err := s.Shrink(f)
 		if err != nil {

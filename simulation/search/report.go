@@ -19,8 +19,6 @@ type Report struct {
 	Violating uint64
 	// Findings are sorted by their kinds and assumptions, and have each pair once.
 	Findings []Finding
-	// Ended says that everything that was asked for was played.
-	Ended bool
 }
 
 // Finding is one kind of violation, with the assumption that may excuse it.

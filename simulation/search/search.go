@@ -32,6 +32,5 @@ func Search(ctx context.Context, s Space, seeds uint64, progress func(runs, viol
 			progress(report.Runs, report.Violating)
 		}
 	})
-	report.Ended = report.Runs == seeds
 	return report, err
 }

@@ -67,7 +67,7 @@ func printFindings(ctx context.Context, w io.Writer, s search.Space, seeds uint6
 	if s.Within {
 		what = ", within the assumptions"
 	}
-	if !report.Ended {
+	if report.Runs < seeds {
 		what += fmt.Sprintf(", INTERRUPTED after %d of %d", report.Runs, seeds)
 	}
 	fmt.Fprintf(w, "%s with %s%s: %d runs\n", s.Workload.Name, s.Design.Name, what, report.Runs)

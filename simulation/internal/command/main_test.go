@@ -46,6 +46,7 @@ func TestWrongUsage(t *testing.T) {
 	for _, test := range [][2]string{
 		{"sing", `there is no command "sing"`},
 		{"-loud", "-loud"},
+		{"-seeds 1000000 -html /nowhere/x", "-html: stat /nowhere: no such file"},
 		{"-seeds 1 now", "unexpected argument"},
 		{"matrix -loud", "-loud"},
 		{"matrix now", `unexpected argument "now"`},

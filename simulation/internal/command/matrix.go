@@ -64,7 +64,7 @@ func (m *matrixRun) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	// Before the first run, because a plan may take hours.
 	if _, err := os.Stat(filepath.Dir(m.html)); err != nil {
-		return fmt.Errorf("-html: %w", err)
+		return usageError{fmt.Errorf("-html: %w", err)}
 	}
 	p := newProgress(stderr)
 	r, err := matrix.Play(ctx, m.plan, func(runs, of int) { p.show(fmt.Sprintf("%d of %d runs", runs, of)) })

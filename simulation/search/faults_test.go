@@ -231,19 +231,7 @@ func lockInStorm(c *simulation.Client, d draws) {
 				use(c, d, leases...)
 			}
 		}
-	case 1, 2:
-		if lease, err := c.Acquire(key); err == nil {
-			useInStorm(c, d, lease)
-		}
-	case 3:
-		for range 5 {
-			if lease, err := c.TryAcquire(key); err == nil {
-				useInStorm(c, d, lease)
-				return
-			}
-			c.Sleep(300 * time.Millisecond)
-		}
-	case 4, 5: // it needs the lock often, and for a moment
+	case 1, 2: // it needs the lock often, and for a moment
 		for n := range 2 + d.pick(stormTimes, mostTimes-2) {
 			if lease, err := c.TryAcquire(key); err == nil {
 				release(c, lease)
@@ -251,7 +239,7 @@ func lockInStorm(c *simulation.Client, d draws) {
 			c.Sleep(d.some(stormPauses+n, 20, 60))
 		}
 	default:
-		if lease, err := c.TryAcquire(key); err == nil {
+		if lease := get(c, key, d.pick(aboutWaiting, 3)); lease != nil {
 			useInStorm(c, d, lease)
 		}
 	}
@@ -269,10 +257,10 @@ func release(c *simulation.Client, lease simulation.Lease) {
 // useInStorm is what a client does with a lease on one key.
 func useInStorm(c *simulation.Client, d draws, lease simulation.Lease) {
 	thinks := d.some(aboutThinking, 300, 600)
-	switch d.pick(stormUse, 6) {
-	case 0: // it may be too slow for its lease
-		update(c, lease, thinks)
-		c.Sleep(2*time.Second + d.ms(aboutWork, 3000))
+	switch d.pick(stormUse, 4) {
+	case 0:
+		use(c, d, lease)
+		return
 	case 1, 2: // it works for longer than a TTL
 		for range 2 + d.pick(stormTimes, 8) {
 			update(c, lease, thinks)
@@ -282,12 +270,9 @@ func useInStorm(c *simulation.Client, d draws, lease simulation.Lease) {
 				break
 			}
 		}
-	case 3:
-		use(c, d, lease)
-		return
-	default:
+	default: // it may be too slow for its lease
 		update(c, lease, thinks)
-		c.Sleep(d.ms(aboutWork, 1000))
+		c.Sleep(d.ms(aboutWork, 4000))
 	}
 	release(c, lease)
 }

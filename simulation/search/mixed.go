@@ -58,7 +58,7 @@ func mixed(c *simulation.Client) {
 	for round := range 3 {
 		d := draws{c, round * abouts}
 		c.Sleep(d.ms(aboutStart, 400))
-		if lease := get(c, d.pick(aboutWaiting, 3)); lease != nil {
+		if lease := get(c, "k", d.pick(aboutWaiting, 3)); lease != nil {
 			use(c, d, lease)
 		}
 	}
@@ -115,9 +115,8 @@ const (
 	waits     // let the library wait
 )
 
-// get gets the lock, or nil; why is in the log.
-func get(c *simulation.Client, way int) simulation.Lease {
-	const key = "k"
+// get gets a lock, or nil; why is in the log.
+func get(c *simulation.Client, key string, way int) simulation.Lease {
 	if way == waits {
 		lease, err := c.Acquire(key)
 		if err != nil {

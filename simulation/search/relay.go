@@ -57,7 +57,7 @@ func relay(c *simulation.Client) {
 		c.Sleep(d.ms(relayStart, 400))
 		lease := receive(c, d.pick(relayTakes, 24))
 		if lease == nil && round < 3 { // afterwards letters are still on their way
-			lease = get(c, d.pick(relayWaiting, 3))
+			lease = get(c, "k", d.pick(relayWaiting, 3))
 		}
 		if lease != nil {
 			hold(c, lease, d)
@@ -70,7 +70,7 @@ func takeTurns(c *simulation.Client) {
 	for round := range 8 {
 		d := draws{c, round * relayings}
 		c.Sleep(d.ms(relayStart, 40))
-		lease := get(c, waits)
+		lease := get(c, "k", waits)
 		if lease == nil {
 			return
 		}

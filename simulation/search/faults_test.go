@@ -215,7 +215,7 @@ const mostTimes = 22
 
 // lockInStorms is what the clients do until the last calm is over: turn after turn, they lock one of the keys, or two.
 func lockInStorms(c *simulation.Client) {
-	Look(c)
+	look(c)
 	for turn := 0; time.Duration(c.Clock().Now().UnixNano()-kernel.Epoch) < storms*(storm+calm); turn++ {
 		lockInStorm(c, draws{c, turn * stormsOf})
 	}

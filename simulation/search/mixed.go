@@ -94,12 +94,12 @@ func joins(c *simulation.Client, about uint64) bool {
 	if c.Index == 2 && c.Pick(about, 2) == 0 {
 		return false
 	}
-	Look(c)
+	look(c)
 	return true
 }
 
-// Look lets clients that monitor the servers see them.
-func Look(c *simulation.Client) {
+// look lets clients that monitor the servers see them.
+func look(c *simulation.Client) {
 	if c.Coordinator == nil {
 		return
 	}

@@ -6,15 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/drawing"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
-	"github.com/redquorum/redlock/simulation/record"
 )
 
 // ErrRequest is wrapped by the error for a request that can't be read.
@@ -86,9 +83,6 @@ type answer struct {
 	Nobody bool     `json:"nobody"`
 	// Begin is a moment at which a fault hits a holder: soon after the first lease was granted.
 	Begin time.Duration `json:"begin"`
-	// Idle are the indices of the faults without which the run is the same for its clients. They are
-	// looked for only in short schedules that aren't the base's own.
-	Idle []int `json:"idle"`
 }
 
 func (s Setup) answer() ([]byte, error) {
@@ -103,7 +97,7 @@ func (s Setup) answer() ([]byte, error) {
 		Expected: run.Expected, Verdict: Found(run.Result), Hash: run.Result.Log.Digest(),
 		Processes: append([]string{}, tl.Processes...), Servers: append([]string{}, tl.Servers...),
 		Legend: append([]string{}, tl.Draw(&c)...), Steps: append([]timeline.Step{}, tl.Story()...),
-		Nobody: len(tl.Beliefs) == 0, Begin: tl.Held(), Idle: []int{},
+		Nobody: len(tl.Beliefs) == 0, Begin: tl.Held(),
 	}
 	a.SVG = c.Inline()
 	if run.Unexpected != nil {
@@ -112,39 +106,5 @@ func (s Setup) answer() ([]byte, error) {
 	if a.Arguments, err = run.Arguments(); err != nil {
 		return nil, err
 	}
-	if len(s.Schedule) <= mostTried {
-		if a.Idle, err = run.idle(); err != nil {
-			return nil, err
-		}
-	}
 	return json.Marshal(a)
-}
-
-// mostTried is the number of faults up to which each is tried without, because each takes another run.
-const mostTried = 8
-
-// idle returns the faults of the Setup's schedule without which clients do and are told the same.
-func (r Run) idle() ([]int, error) {
-	list := []int{}
-	for i := range r.Schedule {
-		less := r.Setup
-		less.Schedule = slices.Delete(slices.Clone(r.Schedule), i, i+1)
-		run, err := Play(less)
-		if err != nil {
-			return nil, err
-		}
-		if reflect.DeepEqual(told(r.Result), told(run.Result)) {
-			list = append(list, i)
-		}
-	}
-	return list, nil
-}
-
-// told is what clients did and were told, without what they can't know.
-func told(r simulation.Result) []record.Event {
-	history := r.Log.History()
-	for i := range history {
-		history[i].Truth, history[i].Change = nil, nil
-	}
-	return history
 }

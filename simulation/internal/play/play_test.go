@@ -2,7 +2,6 @@ package play
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -151,11 +150,7 @@ func TestAnswer(t *testing.T) {
 	none := ask(t, `{"base": "S1", "seed": "0", "schedule": []}`)
 	assert.Empty(t, none.Schedule)
 	assert.True(t, ask(t, `{"base": "S6c", "design": "default", "seed": "0"}`).Nobody)
-
-	// A fault that comes after the lease changes nothing, and one at the moment that the answer names does.
-	assert.Empty(t, none.Idle)
-	idle := ask(t, fmt.Sprintf(`{"base": "S1", "seed": "0", "schedule": [{"kind": "pause", "process": "c1", "at": "1100ms", "for": "2s"}, {"kind": "pause", "process": "c1", "at_ns": %d, "for": "12s"}, {"kind": "pause", "process": "c2", "op": "write", "nth": 9, "for": "2s"}]}`, none.Begin))
-	assert.Equal(t, []int{0, 2}, idle.Idle)
+	assert.Equal(t, 1004500*time.Microsecond, none.Begin, "c1 has the lock")
 }
 
 // The legend explains what is drawn, and only that.

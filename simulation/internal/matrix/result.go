@@ -98,13 +98,7 @@ func (r Result) Timelines() ([]report.TimelineRun, error) {
 			if err != nil {
 				return nil, err
 			}
-			run := report.TimelineRun{Design: d.Name, Fault: f.Name, Log: result.Log}
-			for _, kind := range result.Kinds() {
-				if cells.Harms(d, kind) {
-					run.Kinds = append(run.Kinds, string(kind))
-				}
-			}
-			all = append(all, run)
+			all = append(all, report.TimelineRun{Design: d.Name, Fault: f.Name, Log: result.Log})
 		}
 	}
 	return all, nil

@@ -37,10 +37,7 @@ type Report struct {
 // TimelineRun is a run of a cell, with a timeline.
 type TimelineRun struct {
 	Design, Fault string // the cell
-	// Kinds are the kinds of violations that its picture shows. Empty: all.
-	Kinds []string
-	// Log is the log of the run.
-	Log record.Log
+	Log           record.Log
 }
 
 var (
@@ -56,7 +53,7 @@ func HTML(w io.Writer, r Report) error {
 	pictures := map[[2]string]template.HTML{} // by design and fault
 	for _, run := range r.Timelines {
 		var c drawing.Canvas
-		timeline.Of(run.Log).Draw(&c, run.Kinds...)
+		timeline.Of(run.Log).Draw(&c)
 		pictures[[2]string{run.Design, run.Fault}] = template.HTML(c.Inline()) //nolint:gosec // it has escaped its texts
 	}
 	t := template.Must(template.New("page").Funcs(template.FuncMap{

@@ -10,13 +10,12 @@ import (
 )
 
 // Draw draws the run below what the picture has: which processes believed that they held the lock or were
-// stopped, whose key the servers had, what reached the resource, the faults and the violations. With kinds of
-// violations, it shows only those. It returns sentences that explain what is drawn.
-func (t *Timeline) Draw(c *drawing.Canvas, kinds ...string) (legend []string) {
+// stopped, whose key the servers had, what reached the resource, the faults, and the first violation of each kind.
+// It returns sentences that explain what is drawn.
+func (t *Timeline) Draw(c *drawing.Canvas) (legend []string) {
 	p := &plot{Canvas: c, t: t, lanes: map[string]strip{}}
 	for _, v := range t.violations {
-		kind := v.Violation.Kind
-		if (len(kinds) == 0 || slices.Contains(kinds, string(kind))) && !slices.ContainsFunc(p.violations, func(f *record.Event) bool { return f.Violation.Kind == kind }) {
+		if !slices.ContainsFunc(p.violations, func(f *record.Event) bool { return f.Violation.Kind == v.Violation.Kind }) {
 			p.violations = append(p.violations, v)
 		}
 	}

@@ -29,9 +29,9 @@ import (
 const ms = time.Millisecond
 
 // drawn is the drawing of a run.
-func drawn(tl *timeline.Timeline, kinds ...string) *drawing.Canvas {
+func drawn(tl *timeline.Timeline) *drawing.Canvas {
 	var c drawing.Canvas
-	tl.Draw(&c, kinds...)
+	tl.Draw(&c)
 	return &c
 }
 
@@ -191,10 +191,6 @@ func TestWhatHappenedIsShown(t *testing.T) {
 	for _, s := range drawn(played(t, "S8", "default")).Shapes {
 		assert.False(t, s.Class == "wait" && s.W > 1, "%+v", s)
 	}
-	// Of the violations, a drawing shows only those that are asked for.
-	some := drawn(played(t, "S1", "default"), "lost update").Inline()
-	assert.Contains(t, some, "!! lost update")
-	assert.NotContains(t, some, "!! two holders")
 }
 
 // A belief ends when the record says so. If the holder is told another validity afterwards, it is

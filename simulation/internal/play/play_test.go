@@ -155,14 +155,14 @@ func TestAnswer(t *testing.T) {
 
 // The legend explains what is drawn, and only that.
 func TestLegend(t *testing.T) {
-	const dashes = "Red dashes: too few servers have the client's key."
+	const edge = "Red edge: too few servers have the client's key."
 	paused := ask(t, `{"base": "S1", "design": "token-admit", "seed": "0"}`)
 	assert.Subset(t, paused.Legend, []string{"Green ring: the resource refuses an operation.", "Tokens: c1 …207, c2 …208."})
-	assert.NotContains(t, paused.Legend, dashes)
+	assert.NotContains(t, paused.Legend, edge)
 	late := ask(t, `{"base": "S1", "design": "default", "seed": "0"}`)
 	assert.Contains(t, late.Legend, `"two holders": c1 (token …207) sent a write of "k" after c2 (token …208) had got it.`)
 	jump := ask(t, `{"base": "S4", "design": "redlock", "seed": "0"}`)
-	assert.Subset(t, jump.Legend, []string{dashes, `"two holders": c2 got "k" while c1 still had 9.7 s of it.`})
+	assert.Subset(t, jump.Legend, []string{edge, `"two holders": c2 got "k" while c1 still had 9.7 s of it.`})
 	assert.False(t, jump.Nobody)
 }
 

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -23,8 +24,7 @@ func (t *Timeline) Draw(c *drawing.Canvas) (legend []string) {
 	from, until := p.window(moments)
 	p.axis = newAxis(moments, from, until)
 	c.Desc = strings.TrimSpace(c.Desc + " " + p.words())
-	captions := slices.Concat(p.alarms(), p.faultCaptions())
-	p.captions(captions, len(captions), byMoment, leftFirst)
+	p.captions(p.causes(), math.MaxInt)
 	p.Height += 4
 	for _, name := range t.Processes {
 		if p.active(name) {

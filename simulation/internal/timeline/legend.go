@@ -16,7 +16,7 @@ var signs = []struct {
 }{
 	{"b", barHeight, "Thick bar: a client believes that it holds the lock."},
 	{"b", thinHeight, "Thin bar: a server has the client's key. Without a thick bar above it: a try that got no lock, or a key that was left behind."},
-	{"un", 0, "Red dashes: too few servers have the client's key."},
+	{"un", 0, "Red edge: too few servers have the client's key."},
 	{"both", 0, "Red area: two clients believe at once that they hold the lock."},
 	{"wait", 0, "Yellow bar: a client or a server stands still."},
 	{"d", writeSize, "Large dot: a write."},

@@ -144,7 +144,7 @@ func (m *matrixRun) repeated() string {
 }
 
 func (m *matrixRun) page(r matrix.Result) (report.Report, error) {
-	timelines, err := r.Timelines()
+	table, err := r.WithLogs()
 	page := report.Report{
 		Title: "What breaks a lock on Redis", Version: quorum.Version(),
 		Command: m.repeated(), Seeds: fmt.Sprintf("0:%d", m.plan.Seeds), Runs: r.Runs,
@@ -152,7 +152,7 @@ func (m *matrixRun) page(r matrix.Result) (report.Report, error) {
 			"Every run plays the real protocol against simulated servers, clocks and links, in virtual time. The same seed gives the same run on any machine.",
 			"Designs whose resource checks tokens are judged by harm to the data, not by what clients believe. All others also fail if two clients believe that they hold the lock.",
 		},
-		Summary: r.Summary(), Matrix: r.Matrix(), Timelines: timelines,
+		Summary: r.Summary(), Matrix: table,
 	}
 	if !r.Ended {
 		page.Title += ", as far as it was played"

@@ -14,8 +14,8 @@ import (
 // titles of its designs are columns' headings: two lines of at most 10 letters.
 type Summary struct {
 	Matrix
-	// Note says what counts as a violation.
-	Note string
+	Runs int    // the largest number of runs of a cell
+	Note string // what counts as a violation
 }
 
 // summaryWidth is the width of a summary's text in columns. Longer lines are hard to read.
@@ -26,7 +26,7 @@ const headWidth = 11
 
 // Text writes the summary for a terminal.
 func (s Summary) Text(w io.Writer) error {
-	if len(s.Cells) == 0 {
+	if s.Runs == 0 {
 		return nil
 	}
 	out := bufio.NewWriter(w) // Flush returns the error
@@ -42,7 +42,7 @@ func (s Summary) Text(w io.Writer) error {
 		}
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintf(out, "How often a lock fails, of %s runs each:\n\n", grouped(s.Runs()))
+	fmt.Fprintf(out, "How often a lock fails, of %s runs each:\n\n", grouped(s.Runs))
 	for i := range 2 {
 		row("", func(j int) string { return strings.Split(s.Designs[j].Title+"\n", "\n")[i] })
 	}
@@ -52,15 +52,4 @@ func (s Summary) Text(w io.Writer) error {
 	}
 	fmt.Fprintf(out, "\n%s\n", strings.Join(wrap.Lines(s.Note+" "+legend, summaryWidth, "", ""), "\n"))
 	return out.Flush()
-}
-
-// Runs is the largest number of runs of a cell.
-func (s Summary) Runs() int {
-	most := 0
-	for _, row := range s.Cells {
-		for _, c := range row {
-			most = max(most, c.Runs)
-		}
-	}
-	return most
 }

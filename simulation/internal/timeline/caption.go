@@ -23,7 +23,7 @@ func (c caption) wide() float64 { return drawing.Wide(c.class, c.text) + 6 }
 func (c caption) onLeft() bool { return c.at+c.wide() > drawing.Width }
 
 // captions writes texts, in the order of the list: each beside its moment, in the row below all texts that it would
-// touch. A text for which there are too few rows is omitted. The first row of texts without lines is the lowest.
+// touch. A text for which there are too few rows is omitted.
 func (p *plot) captions(list []caption, most int) {
 	type spot struct {
 		caption
@@ -48,11 +48,7 @@ func (p *plot) captions(list []caption, most int) {
 		}
 	}
 	for _, s := range placed {
-		row := s.row
-		if s.line == "" {
-			row = rows - 1 - row
-		}
-		y := p.Height + rowHeight*float64(row)
+		y := p.Height + rowHeight*float64(s.row)
 		p.Box("paper", s.from+1, y, s.until-s.from-2, rowHeight) // a line of a caption above it goes on below
 		if s.onLeft() {
 			p.Text(strings.TrimSpace(s.class+" e"), s.until-3, y+rowHeight-3, s.text)
@@ -75,7 +71,7 @@ func (p *plot) captions(list []caption, most int) {
 func (p *plot) causes() (list []caption) {
 	at := time.Duration(-1)
 	var alarms []caption
-	for _, v := range p.violations {
+	for _, v := range p.t.violations {
 		switch kind := string(v.Violation.Kind); {
 		case !p.shows(v.At):
 		case v.At == at:

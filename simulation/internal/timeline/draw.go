@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/drawing"
-	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Draw draws the run below what the picture has: which processes believed that they held the lock or were
@@ -15,11 +14,6 @@ import (
 // It returns sentences that explain what is drawn.
 func (t *Timeline) Draw(c *drawing.Canvas) (legend []string) {
 	p := &plot{Canvas: c, t: t, lanes: map[string]strip{}}
-	for _, v := range t.violations {
-		if !slices.ContainsFunc(p.violations, func(f *record.Event) bool { return f.Violation.Kind == v.Violation.Kind }) {
-			p.violations = append(p.violations, v)
-		}
-	}
 	moments := t.moments()
 	from, until := p.window(moments)
 	p.axis = newAxis(moments, from, until)
@@ -31,7 +25,7 @@ func (t *Timeline) Draw(c *drawing.Canvas) (legend []string) {
 			p.process(name)
 		}
 	}
-	if t.UsesResource {
+	if len(t.accesses) > 0 {
 		p.resource()
 	}
 	p.servers()
@@ -49,7 +43,7 @@ func (p *plot) words() string {
 		}
 	}
 	var kinds []string
-	for _, v := range p.violations {
+	for _, v := range p.t.violations {
 		kinds = append(kinds, string(v.Violation.Kind))
 	}
 	if len(kinds) == 0 {

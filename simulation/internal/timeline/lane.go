@@ -82,41 +82,36 @@ func (p *plot) belief(b *belief, several bool, y float64) {
 // resource draws the operations at the resource.
 func (p *plot) resource() {
 	var captions []caption
-	var dots []drawing.Shape
+	y := p.lane(fault.Resource, fault.Resource, 16, 10)
 	for _, a := range p.t.accesses {
 		if !p.shows(a.At) {
 			continue
 		}
-		dot := drawing.Shape{Class: p.series("d", a.Process), X: p.x(a.At), W: writeSize}
-		c := caption{at: dot.X, text: who(a) + " writes"}
+		class, size := p.series("d", a.Process), writeSize
+		c := caption{at: p.x(a.At), text: who(a) + " writes"}
 		switch {
 		case refused(a):
-			dot.Class, c.class, c.text = "dok", "ok", fmt.Sprintf("%s's %s is REFUSED", who(a), a.Kind)
+			class, c.class, c.text = "dok", "ok", fmt.Sprintf("%s's %s is REFUSED", who(a), a.Kind)
 		case a.Kind != record.Write:
-			dot.W, c.text = readSize, ""
+			size, c.text = readSize, ""
 		case p.broke(a):
-			dot.Class, c.class = "dal", "al"
+			class, c.class = "dal", "al"
 		}
-		dots = append(dots, dot)
+		p.Dot(class, c.at, y, size)
 		if c.text != "" {
 			captions = append(captions, c)
 		}
 	}
-	p.Height += 2
 	slices.SortStableFunc(captions, func(a, b caption) int { // if there is no space for all
 		order := []string{"al", "ok", ""}
 		return slices.Index(order, a.class) - slices.Index(order, b.class)
 	})
 	p.captions(captions, 2)
-	y := p.lane(fault.Resource, fault.Resource, 16, 8)
-	for _, dot := range dots {
-		p.Dot(dot.Class, dot.X, y, dot.W)
-	}
 }
 
 // broke reports whether an operation was a violation.
 func (p *plot) broke(a *record.Event) bool {
-	return slices.ContainsFunc(p.violations, func(v *record.Event) bool {
+	return slices.ContainsFunc(p.t.violations, func(v *record.Event) bool {
 		return v.At == a.At && (v.Violation.Kind == record.StaleWrite || v.Violation.Kind == record.LostUpdate)
 	})
 }

@@ -54,7 +54,7 @@ func (p *plot) legend() (out []string) {
 	if len(tokens) > 0 {
 		out = append(out, "Tokens: "+strings.Join(tokens, ", ")+".")
 	}
-	for _, v := range p.violations {
+	for _, v := range p.t.violations {
 		kind, text, _ := strings.Cut(p.t.violated(v), ": ")
 		if text != "" {
 			out = append(out, fmt.Sprintf("%q: %s.", strings.ToLower(kind), text))

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation/internal/drawing"
-	"github.com/redquorum/redlock/simulation/record"
 )
 
 const (
@@ -23,10 +22,9 @@ const (
 type plot struct {
 	*drawing.Canvas // its Height is where the next thing is drawn
 	axis
-	t          *Timeline
-	violations []*record.Event // the first of each kind that is shown
-	lanes      map[string]strip
-	lines      []line
+	t     *Timeline
+	lanes map[string]strip
+	lines []line
 }
 
 // strip is where a lane is: a process, the resource or a server.
@@ -65,7 +63,7 @@ func (t *Timeline) moments() (out []time.Duration) {
 func (p *plot) window(moments []time.Duration) (from, until time.Duration) {
 	beliefs := p.t.Beliefs
 	if len(beliefs) > fewBeliefs {
-		first := slices.IndexFunc(p.t.Steps, func(s Step) bool { return s.Alarm || s.Fault && len(p.violations) == 0 })
+		first := slices.IndexFunc(p.t.Steps, func(s Step) bool { return s.Alarm || s.Fault && len(p.t.violations) == 0 })
 		at := p.t.Steps[max(0, first)].At
 		end := slices.IndexFunc(beliefs, func(b *belief) bool { return b.From > at })
 		if end < 0 {

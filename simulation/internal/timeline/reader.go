@@ -98,7 +98,9 @@ func (r *reader) take(e *record.Event) {
 	}
 	switch e.Kind {
 	case record.Found:
-		r.violations = append(r.violations, e)
+		if !slices.ContainsFunc(r.violations, func(v *record.Event) bool { return v.Violation.Kind == e.Violation.Kind }) {
+			r.violations = append(r.violations, e)
+		}
 		r.step(Step{At: e.At, Text: r.violated(e), Alarm: true})
 	case record.Believed:
 		r.renewed(e)
@@ -227,7 +229,6 @@ func (r *reader) voted(e *record.Event, who string) string {
 // sent adds a message.
 func (r *reader) sent(e *record.Event) {
 	r.Processes = union(r.Processes, e.Process)
-	r.UsesResource = r.UsesResource || e.Place == fault.Resource
 	m := &message{op: e.Op, sent: e.At}
 	r.requests[requestOf(e)] = m
 	if slices.Contains(acquiring, m.op) {
@@ -370,7 +371,6 @@ func (r *reader) expired(n *tenure) {
 
 // access adds an operation at the resource, and its step.
 func (r *reader) access(e *record.Event) {
-	r.UsesResource = true
 	r.accesses = append(r.accesses, e)
 	op := e.Kind.String()
 	if e.Kind == record.Write {

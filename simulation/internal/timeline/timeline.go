@@ -25,8 +25,6 @@ import (
 type Timeline struct {
 	// Processes and Servers are the names of the lanes: all in the log, of the servers those that got a request.
 	Processes, Servers []string
-	// UsesResource: the log has operations at the resource.
-	UsesResource bool
 	// End is the time of the last event.
 	End time.Duration
 	// Steps are the run in sentences, in the order of time.
@@ -35,7 +33,7 @@ type Timeline struct {
 	Beliefs    []*belief
 	tenures    []*tenure
 	accesses   []*record.Event // executed or refused by the resource
-	violations []*record.Event
+	violations []*record.Event // the first of each kind
 	stops      []*stop
 	token      func(fencing.Token) string // see tokens
 }

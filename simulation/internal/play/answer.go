@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
@@ -41,7 +39,7 @@ func Answer(request []byte) []byte {
 func read(text []byte) (s Setup, err error) {
 	var request struct {
 		Base, Design string
-		Seed         string // whole numbers of JavaScript end at 2^53
+		Seed         uint64 `json:",string"` // whole numbers of JavaScript end at 2^53
 		Schedule     json.RawMessage
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -49,10 +47,7 @@ func read(text []byte) (s Setup, err error) {
 	if err := decoder.Decode(&request); err != nil {
 		return s, fmt.Errorf("%w: %w", ErrRequest, err)
 	}
-	s.Base, s.Design = request.Base, request.Design
-	if s.Seed, err = strconv.ParseUint(request.Seed, 10, 64); err != nil {
-		return s, fmt.Errorf("%w: seed is %.30q, want a whole number from \"0\" to \"%d\"", ErrRequest, request.Seed, uint64(math.MaxUint64))
-	}
+	s.Base, s.Design, s.Seed = request.Base, request.Design, request.Seed
 	if len(request.Schedule) > 0 && string(request.Schedule) != "null" {
 		s.Schedule, err = simulation.ReadSchedule(request.Schedule)
 	}
@@ -78,7 +73,7 @@ type answer struct {
 	Servers   []string        `json:"servers"`
 	SVG       string          `json:"svg"`
 	Steps     []timeline.Step `json:"steps"`
-	// Legend explains the drawing's signs and the violations. Nobody: no process got a lock.
+	// Legend explains the run's tokens and violations. Nobody: no process got a lock.
 	Legend []string `json:"legend"`
 	Nobody bool     `json:"nobody"`
 	// Begin is a moment at which a fault hits a holder: soon after the first lease was granted.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
@@ -30,11 +29,7 @@ func (s Summary) Text(w io.Writer) error {
 		return nil
 	}
 	out := bufio.NewWriter(w) // Flush returns the error
-	first := 0
-	for _, f := range s.Faults {
-		first = max(first, utf8.RuneCountInString(f.Title))
-	}
-	first = min(first, summaryWidth-headWidth*len(s.Designs))
+	first := summaryWidth - headWidth*len(s.Designs)
 	row := func(head string, cell func(j int) string) {
 		fmt.Fprintf(out, "%-*.*s", first, first, head)
 		for j := range s.Designs {

@@ -11,7 +11,7 @@ import (
 
 // Draw draws the run below what the picture has: which processes believed that they held the lock or were
 // stopped, whose key the servers had, what reached the resource, the faults, and the first violation of each kind.
-// It returns sentences that explain what is drawn.
+// It returns sentences about the run's tokens and violations; Legend explains the rest.
 func (t *Timeline) Draw(c *drawing.Canvas) (legend []string) {
 	p := &plot{Canvas: c, t: t, lanes: map[string]strip{}}
 	moments := t.moments()

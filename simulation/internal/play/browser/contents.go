@@ -7,6 +7,7 @@ import (
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
 // named is a scenario, a fault of the matrix, or a design. Designs are those that the scenario has verdicts for.
@@ -23,6 +24,7 @@ func contents() ([]byte, error) {
 		Faults    []named        `json:"faults"`
 		Designs   []named        `json:"designs"`
 		Kinds     []fault.Traits `json:"kinds"`
+		Signs     []string       `json:"signs"`
 	}
 	for _, s := range scenarios.All() {
 		all.Scenarios = append(all.Scenarios, named{s.ID, s.Title, listed(s.Designs())})
@@ -30,7 +32,7 @@ func contents() ([]byte, error) {
 	for _, f := range cells.Faults() {
 		all.Faults = append(all.Faults, named{Name: f.Name, Title: f.Title})
 	}
-	all.Designs, all.Kinds = listed(designs.All()), fault.All()
+	all.Designs, all.Kinds, all.Signs = listed(designs.All()), fault.All(), timeline.Legend()
 	return json.Marshal(all)
 }
 

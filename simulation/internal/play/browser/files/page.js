@@ -28,7 +28,7 @@ function readAddress() {
     return;
   }
   const seed = words.get("seed");
-  choice = { base: words.get("base") ?? "S1", design: words.get("design"), seed: /^[0-9]{1,20}$/.test(seed) ? seed : "0", schedule: null };
+  choice = { base: words.get("base") ?? "S1", design: words.get("design"), seed: /^[0-9]{1,19}$/.test(seed) ? seed : "0", schedule: null };
   try {
     choice.schedule = JSON.parse(words.get("schedule"));
   } catch {
@@ -191,6 +191,7 @@ async function start() {
   all = await response.json();
   const listed = (list) => options(list.map((of) => [of.name, `${of.name}: ${of.title}`]));
   $("base").append(element("optgroup", { label: "scenarios" }, ...listed(all.scenarios)), element("optgroup", { label: "random faults" }, ...listed(all.faults)));
+  $("signs").append(...all.signs.map((text) => element("li", {}, text)));
   $("add-kind").append(...options(kindOptions(all.kinds)));
   $("chapters").append(...chapters.map((c) => element("li", { "data-id": c.id }, element("a", { href: addressOfRun(c, c.runs[0]) }, c.title))));
   $("side").append(...compared.map((name) => element("li", {}, element("button", { type: "button", onclick: () => choose({ design: name }) }, name),

@@ -80,12 +80,10 @@ func (m *matrixRun) print(ctx context.Context, w io.Writer, r matrix.Result) err
 	if !r.Ended {
 		fmt.Fprintf(w, "%s\n\n", partly(r))
 	}
-	table := r.Matrix().Text
 	if m.command == "" {
-		table = r.Summary().Text
-	}
-	if err := table(w); err != nil {
-		return err
+		r.Summary().Text(w)
+	} else {
+		r.Matrix().Text(w)
 	}
 	unexpected := r.Unexpected()
 	if len(unexpected) > 0 {

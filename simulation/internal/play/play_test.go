@@ -83,15 +83,19 @@ func TestPlayNamesWhatIsUnknown(t *testing.T) {
 
 // Every kind of fault is described, its example can be played where it belongs, and then happens.
 func TestFaultKinds(t *testing.T) {
+	places := map[fault.Where][][2]string{
+		fault.OnProcess: {{"c1", ""}}, fault.OnServer: {{"", "C"}}, fault.OnEither: {{"c1", ""}, {"", "C"}}, fault.OnLink: {{"c1", "C"}},
+	}
 	var kinds []fault.Kind
 	for _, k := range fault.All() {
 		kinds = append(kinds, k.Kind)
 		assert.NotEmpty(t, k.Title)
 		assert.True(t, k.Text != "" || k.Kind == fault.Crash, "timelines have no words for %s", k.Kind)
 		assert.Empty(t, k.Example.Ignored(), "%s's example has a field that it doesn't use", k.Kind)
-		for _, f := range placed(k) {
-			run, err := Play(Setup{Base: "S1", Schedule: simulation.Schedule{f}})
-			require.NoError(t, err, "%+v", f)
+		for _, place := range places[k.Where] {
+			f := k.Example
+			f.At, f.Process, f.Server = 1001*ms, place[0], place[1] // the clients are at work
+			run := played(t, Setup{Base: "S1", Schedule: simulation.Schedule{f}})
 			happened := slices.ContainsFunc(slices.Collect(run.Result.Log.All()), func(e *record.Event) bool {
 				return e.Kind == record.Crashed && f.Kind == fault.Crash || e.Fault != nil && e.Fault.Kind == f.Kind
 			})
@@ -99,25 +103,6 @@ func TestFaultKinds(t *testing.T) {
 		}
 	}
 	assert.ElementsMatch(t, fault.Kinds(), kinds)
-}
-
-// placed returns the kind's example, wherever it can happen.
-func placed(k fault.Traits) (all []fault.Fault) {
-	f := k.Example
-	f.At = 1001 * ms // the clients are at work
-	if k.Where != fault.OnServer {
-		f := f
-		f.Process = "c1"
-		if k.Where == fault.OnLink {
-			f.Server = "C"
-		}
-		all = append(all, f)
-	}
-	if k.Where == fault.OnServer || k.Where == fault.OnEither {
-		f.Server = "C"
-		all = append(all, f)
-	}
-	return all
 }
 
 func ask(t *testing.T, request string) (a answer) {

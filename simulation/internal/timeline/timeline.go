@@ -4,7 +4,7 @@
 //
 //	t := timeline.Of(result.Log)
 //	t.Draw(&canvas)
-//	err := t.Text(os.Stdout, "a title")
+//	t.Text(os.Stdout, "a title")
 //
 // All times are true times from the start of the run. The output depends only on the log and the
 // options.

@@ -3,7 +3,6 @@ package timeline_test
 import (
 	"cmp"
 	"encoding/xml"
-	"errors"
 	"io"
 	"math"
 	"slices"
@@ -102,7 +101,7 @@ func played(t *testing.T, id, design string) *timeline.Timeline {
 func text(t *testing.T, tl *timeline.Timeline) string {
 	t.Helper()
 	var b strings.Builder
-	require.NoError(t, tl.Text(&b, "a <b> & c"))
+	tl.Text(&b, "a <b> & c")
 	return b.String()
 }
 
@@ -245,13 +244,4 @@ func TestLittleRuns(t *testing.T) {
 			assert.NotContains(t, text(t, tl), test.not, name)
 		}
 	}
-}
-
-// full fails to write.
-type full struct{}
-
-func (full) Write([]byte) (int, error) { return 0, errors.ErrUnsupported }
-
-func TestErrorsOfTheWriter(t *testing.T) {
-	require.ErrorIs(t, timeline.Of(nil).Text(full{}, ""), errors.ErrUnsupported)
 }

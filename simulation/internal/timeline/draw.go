@@ -64,9 +64,8 @@ func (p *plot) across() {
 	for i, a := range p.t.Beliefs {
 		for _, b := range p.t.Beliefs[i+1:] {
 			from, until := max(a.From, b.From), min(a.Until, b.Until)
-			first, one := p.lanes[a.Process]
-			second, other := p.lanes[b.Process]
-			if a.Key == b.Key && a.who != b.who && from < until && one && other && p.overlaps(from, until) {
+			if a.Key == b.Key && a.who != b.who && from < until && p.overlaps(from, until) {
+				first, second := p.lanes[a.Process], p.lanes[b.Process]
 				y := min(first.y, second.y)
 				p.Box("both", p.x(from), y, p.x(until)-p.x(from), max(first.y+first.height, second.y+second.height)-y)
 			}

@@ -23,7 +23,7 @@ func inBytes(t *testing.T, r Result) string {
 	var b bytes.Buffer
 	all := report.Report{Matrix: r.Matrix(), Runs: r.Runs}
 	require.NoError(t, json.NewEncoder(&b).Encode(all))
-	require.NoError(t, all.Matrix.Text(&b))
+	all.Matrix.Text(&b)
 	return b.String()
 }
 
@@ -81,14 +81,13 @@ func TestBadPlans(t *testing.T) {
 	require.True(t, r.Ended)
 }
 
-// Timelines show findings.
-func TestTimelines(t *testing.T) {
+// The logs show findings.
+func TestWithLogs(t *testing.T) {
 	p := Plan{Designs: []string{"redlock", "token-admit"}, Faults: []string{"pause"}, Seeds: few(30)}
 	r, err := Play(t.Context(), p, nil)
 	require.NoError(t, err)
-	runs, err := r.Timelines()
+	m, err := r.WithLogs()
 	require.NoError(t, err)
-	require.Len(t, runs, 1)
-	assert.Equal(t, "redlock", runs[0].Design)
-	assert.Contains(t, runs[0].Log.String(), "VIOLATION two holders")
+	assert.Contains(t, m.Cells[0][0].Log.String(), "VIOLATION two holders")
+	assert.Nil(t, m.Cells[1][0].Log)
 }

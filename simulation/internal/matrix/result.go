@@ -85,27 +85,21 @@ func (r Result) Safe() (runs, violated int) {
 	return runs, violated
 }
 
-// Timelines plays the first run of each violated cell again.
-func (r Result) Timelines() ([]report.TimelineRun, error) {
-	var all []report.TimelineRun
-	for _, f := range r.faults {
-		for _, d := range r.designs {
-			sum := r.sums[name{f.Name, d.Name}]
-			if sum.Violated == 0 {
+// WithLogs is the matrix with the logs of the first run of each violated cell, which are played again.
+func (r Result) WithLogs() (report.Matrix, error) {
+	m := r.Matrix()
+	for i, d := range r.designs {
+		for j, f := range r.faults {
+			c := &m.Cells[i][j]
+			if c.Violated == 0 {
 				continue
 			}
-			result, err := f.Play(sum.Seed, d)
+			result, err := f.Play(c.Seed, d)
 			if err != nil {
-				return nil, err
+				return m, err
 			}
-			run := report.TimelineRun{Design: d.Name, Fault: f.Name, Log: result.Log}
-			for _, kind := range result.Kinds() {
-				if cells.Harms(d, kind) {
-					run.Kinds = append(run.Kinds, string(kind))
-				}
-			}
-			all = append(all, run)
+			c.Log = result.Log
 		}
 	}
-	return all, nil
+	return m, nil
 }

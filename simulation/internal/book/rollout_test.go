@@ -21,8 +21,6 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-func init() { generators["rollouts"] = rolloutTable }
-
 // The settings of the service. All times are short, so that runs are.
 const (
 	rolloutTTL = 2 * time.Second
@@ -107,7 +105,7 @@ func (r rollout) order(right bool) rollout {
 }
 
 // rolloutTable has a row for each change: its steps in the right order, and the wrong order.
-func rolloutTable([]string) (string, error) {
+func rolloutTable(*testing.T, []string) string {
 	var rows [][]string
 	for _, r := range rollouts {
 		var steps []string
@@ -121,7 +119,7 @@ func rolloutTable([]string) (string, error) {
 		rows = append(rows, []string{r.Title, strings.Join(steps, "<br>"), wrong})
 	}
 	return fmt.Sprintf("%s\nThe [simulation](../simulation/internal/book/rollout_test.go) plays each order: the right ones in %d runs without two\nholders, and each wrong one in a run with two.",
-		table("change | the right order | the wrong order", rows), rolloutRuns), nil
+		table("change | the right order | the wrong order", rows), rolloutRuns)
 }
 
 // Right orders have no violations, and clients are refused only in changes that raise Set.Version.

@@ -13,7 +13,7 @@ import (
 // Errors of this package.
 var (
 	// ErrUnknown: there is no such design.
-	ErrUnknown = errors.New("designs: unknown")
+	ErrUnknown = byname.ErrUnknown
 	// ErrRegister: a Design can't be registered.
 	ErrRegister = errors.New("designs: can't be registered")
 )
@@ -28,11 +28,7 @@ func All() []Design {
 
 // ByName returns the design with the name. The error Is ErrUnknown and lists the names.
 func ByName(name string) (Design, error) {
-	d, err := byname.Find("design", name, All(), func(d Design) string { return d.Name })
-	if err != nil {
-		return d, fmt.Errorf("%w: %w", ErrUnknown, err)
-	}
-	return d, nil
+	return byname.Find("design", name, All(), func(d Design) string { return d.Name })
 }
 
 // validName matches words of small letters and digits, with dashes between.

@@ -2,7 +2,6 @@ package cells
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,9 +13,6 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/byname"
 	"github.com/redquorum/redlock/simulation/search"
 )
-
-// ErrUnknown is wrapped by the error for a name that no fault has.
-var ErrUnknown = errors.New("cells: unknown")
 
 // Fault is a column: one fault that happens several times in a run, at random moments that
 // the seed determines.
@@ -152,13 +148,9 @@ func Faults() []Fault {
 	}}
 }
 
-// ByName gives the fault of that name. The error Is ErrUnknown, and lists the names.
+// ByName gives the fault of that name. The error Is byname.ErrUnknown, and lists the names.
 func ByName(name string) (Fault, error) {
-	f, err := byname.Find("fault", name, Faults(), func(f Fault) string { return f.Name })
-	if err != nil {
-		return f, fmt.Errorf("%w: %w", ErrUnknown, err)
-	}
-	return f, nil
+	return byname.Find("fault", name, Faults(), func(f Fault) string { return f.Name })
 }
 
 // Setting gives the configuration and the schedule of a seed, for a design. Designs with the

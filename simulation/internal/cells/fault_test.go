@@ -10,6 +10,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/byname"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -42,7 +43,7 @@ func TestFaultsAreSound(t *testing.T) {
 		assert.Equal(t, f.Title, found.Title)
 	}
 	_, err := ByName("earthquake")
-	require.ErrorIs(t, err, ErrUnknown)
+	require.ErrorIs(t, err, byname.ErrUnknown)
 	require.ErrorContains(t, err, `"earthquake"; there are slow, pause, `)
 }
 

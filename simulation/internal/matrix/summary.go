@@ -1,6 +1,10 @@
 package matrix
 
-import "github.com/redquorum/redlock/simulation/internal/report"
+import (
+	"slices"
+
+	"github.com/redquorum/redlock/simulation/internal/report"
+)
 
 // chosenDesigns are the summary's columns: each adds one thing to the one before it.
 var chosenDesigns = []report.Axis{
@@ -31,16 +35,10 @@ func (r Result) Summary() report.Summary {
 		Matrix: report.Matrix{Designs: chosenDesigns, Faults: chosenFaults},
 		Note:   "A lock fails if two clients hold it at once, a late write does harm, or nobody gets it. With a token check two holders alone do no harm.",
 	}
-	played := false
-	for _, d := range chosenDesigns {
-		row := make([]report.Cell, len(chosenFaults))
-		for i, f := range chosenFaults {
-			row[i] = r.cell(name{f.Name, d.Name})
-			played = played || row[i].Runs > 0
-		}
-		s.Cells = append(s.Cells, row)
+	for _, d := range s.Designs {
+		s.Cells = append(s.Cells, r.row(d.Name, s.Faults))
 	}
-	if !played {
+	if !slices.ContainsFunc(slices.Concat(s.Cells...), func(c report.Cell) bool { return c.Runs > 0 }) {
 		s.Cells = nil
 	}
 	return s

@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/redquorum/redlock/simulation/internal/byname"
@@ -18,12 +17,8 @@ func All() []Scenario {
 	)
 }
 
-// ByID returns the scenario with the ID, in any case. The error Is ErrUnknown and lists the
-// IDs.
+// ByID returns the scenario with the ID, in any case. The error Is byname.ErrUnknown and lists
+// the IDs.
 func ByID(id string) (Scenario, error) {
-	s, err := byname.Find("scenario", id, All(), func(s Scenario) string { return s.ID })
-	if err != nil {
-		return s, fmt.Errorf("%w: %w", ErrUnknown, err)
-	}
-	return s, nil
+	return byname.Find("scenario", id, All(), func(s Scenario) string { return s.ID })
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/byname"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/record"
 )
@@ -51,7 +52,7 @@ func TestCheckSaysNo(t *testing.T) {
 	}
 	s := scenarios.Scenario{ID: "S0", Reached: []string{"never"}, Verdicts: map[string]scenarios.Verdict{"some": {}}}
 	require.ErrorContains(t, s.Check(quiet, designs.Design{Name: "some"}), `"never" never happened`, "the scenario's own")
-	require.ErrorIs(t, s.Check(quiet, designs.Design{Name: "other"}), scenarios.ErrUnknown)
+	require.ErrorIs(t, s.Check(quiet, designs.Design{Name: "other"}), byname.ErrUnknown)
 }
 
 // A client must get the lock between two moments of the scenario, which begins after a

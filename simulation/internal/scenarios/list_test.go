@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/byname"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
@@ -39,13 +40,13 @@ func TestTheListIsComplete(t *testing.T) {
 		}
 		assert.Equal(t, s.ID != "S4b", safe > 0, "%s: a violation without a design that has none", s.ID) // S4b says why
 		_, err = s.Design("nothing of the kind")
-		assert.ErrorIs(t, err, scenarios.ErrUnknown)
+		assert.ErrorIs(t, err, byname.ErrUnknown)
 	}
 	for _, d := range designs.All() {
 		assert.True(t, broken[d.Name], "no scenario breaks %s", d.Name)
 	}
 	_, err := scenarios.ByID("S23")
-	require.ErrorIs(t, err, scenarios.ErrUnknown)
+	require.ErrorIs(t, err, byname.ErrUnknown)
 	assert.ErrorContains(t, err, `"S23"`)
 	assert.ErrorContains(t, err, "S22, S24")
 }

@@ -14,13 +14,8 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-var (
-	// ErrUnknown: there is no such scenario, or the scenario has no verdict for a
-	// design.
-	ErrUnknown = errors.New("scenarios: unknown")
-	// ErrUnexpected: a run did not end as the scenario says.
-	ErrUnexpected = errors.New("scenarios: not as expected")
-)
+// ErrUnexpected: a run did not end as the scenario says.
+var ErrUnexpected = errors.New("scenarios: not as expected")
 
 // Scenario is a sequence of events, and how it must end with each design.
 type Scenario struct {
@@ -88,13 +83,9 @@ type Free struct {
 }
 
 // Design returns a design that the scenario has a verdict for: one of designs.All or of
-// Variants. The error Is ErrUnknown.
+// Variants. The error Is byname.ErrUnknown.
 func (s Scenario) Design(name string) (designs.Design, error) {
-	d, err := byname.Find("design", name, s.Designs(), func(d designs.Design) string { return d.Name })
-	if err != nil {
-		return d, fmt.Errorf("%w: %s isn't played with it: %w", ErrUnknown, s.ID, err)
-	}
-	return d, nil
+	return byname.Find("design of "+s.ID, name, s.Designs(), func(d designs.Design) string { return d.Name })
 }
 
 // Designs returns the designs that the scenario has verdicts for: those of designs.All in
@@ -181,8 +172,8 @@ func (f Free) violation() record.Violation {
 	}
 }
 
-// Check reports whether a run ended as expected. The error Is ErrUnexpected, or ErrUnknown
-// for a design without a verdict.
+// Check reports whether a run ended as expected. The error Is ErrUnexpected, or
+// byname.ErrUnknown for a design without a verdict.
 func (s Scenario) Check(r simulation.Result, d designs.Design) error {
 	want, ok := s.Verdicts[d.Name]
 	if !ok {

@@ -25,8 +25,7 @@ import (
 // design is a lock design as a client of the box.
 type design struct {
 	designs.Design
-	config  simulation.Config
-	timeout time.Duration // bounds the wait for a server, 0: an eighth of the TTL
+	config simulation.Config
 }
 
 // DriverCommand is the first argument of this program where it is a driver, see Drive.
@@ -42,7 +41,6 @@ func Drive(args []string, in io.Reader, out, stderr io.Writer) (err error) {
 	flags := flag.NewFlagSet("redlocksim driver [flags] DESIGN", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	scenario := flags.String("scenario", "", "the `ID` of a scenario that has designs and settings of its own")
-	flags.DurationVar(&d.timeout, "timeout", 0, "how long to wait for each server (default: an eighth of the TTL)")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return err
 	} else if err != nil || flags.NArg() != 1 {
@@ -75,6 +73,9 @@ func settings(scenario, design string) (s scenarios.Scenario, d designs.Design, 
 	return s, d, err
 }
 
+// longestTimeout bounds the wait for a server: a try that finds servers silent takes a few of these waits.
+const longestTimeout = time.Second
+
 // open makes a locker as the simulation does, and lets it see the servers before the first fault.
 func (d design) open(client string, servers []string, ttl time.Duration) (driver.Client, error) {
 	p := simulation.Process{Name: client, Config: d.config.Quorum}
@@ -83,10 +84,8 @@ func (d design) open(client string, servers []string, ttl time.Duration) (driver
 	}
 	p.Index--
 	p.Config.Lab.Clock, p.Config.Lab.Random, p.Config.Owner = clock.New(), rand.Reader, client
-	p.Config.TTL, p.Config.MaxTTL, p.Config.InstanceTimeout = ttl, ttl, d.timeout
-	if d.timeout == 0 {
-		p.Config.InstanceTimeout = (ttl / 8).Truncate(time.Millisecond)
-	}
+	p.Config.TTL, p.Config.MaxTTL = ttl, ttl
+	p.Config.InstanceTimeout = min((ttl / 8).Truncate(time.Millisecond), longestTimeout)
 	p.Config.Lab.BackoffMin, p.Config.Lab.BackoffMax = 10*time.Millisecond, 100*time.Millisecond
 	for i, addr := range servers {
 		if err := reach(&p, string(rune('A'+i)), addr); err != nil {

@@ -59,8 +59,8 @@ func replicaFaults() []Scenario {
 			"10 100: the first key has expired; c2 acquires the lock on the new C, D and E",
 			"12 000: c1 continues under its lease, if it finds it valid",
 		},
-		Helps:   "WAIT: the old master has no replica that could acknowledge, so nothing new counts there; semi-synchronous replication doesn't wait then. A quarantine for servers whose run has changed. min-replicas-to-write stops the old master, after a while",
-		Source:  "the Redis documentation, \"High availability with Redis Sentinel\", \"Example 2: basic setup with three boxes\": the old master keeps its clients; Jepsen on Redis Sentinel (2013)",
+		Helps:  "WAIT: the old master has no replica that could acknowledge, so nothing new counts there; semi-synchronous replication doesn't wait then. A quarantine for servers whose run has changed. min-replicas-to-write stops the old master, after a while",
+		Source: "the Redis documentation, \"High availability with Redis Sentinel\", \"Example 2: basic setup with three boxes\": the old master keeps its clients; Jepsen on Redis Sentinel (2013)",
 		Scripts: clients(
 			Script{until(0), acquire, update, until(6 * time.Second), extend, until(12 * time.Second), ifValid(update), release},
 			turn(10_100*ms, 5*time.Second),

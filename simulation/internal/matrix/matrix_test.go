@@ -8,15 +8,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/byname"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/record"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The result is the same with any number of processors.
 func TestSameWithAnyNumberOfProcessors(t *testing.T) {
@@ -103,7 +100,7 @@ func TestJudgement(t *testing.T) {
 		{"cut", "default", record.TwoHolders, "in 1 of 1 runs, first with seed 7: two holders was not expected"},
 		{"pause", "token-admit", record.StaleWrite, "no run should break this lock, because the resource sees a holder's token"},
 		{"pause", "default", record.TwoHolders, ""},
-		{"pause", "default", record.NeverFree, "never free"},
+		{"pause", "default", record.NeverFree, "never free was not expected: some runs may break this lock, because"},
 		{"failover", "default", record.TokenOrder, "because servers that have restarted"},
 		{"all", "idempotent", record.TokenOrder, ""},
 		{"all", "idempotent", record.TwoHolders, ""}, // a belief, see below

@@ -67,13 +67,13 @@ func TestSchedules(t *testing.T) {
 	lags := 0
 	for _, f := range Faults() {
 		for seed := range uint64(200) {
-			_, s := f.Setting(seed, design(t, "redlock"))
+			_, s, _ := f.Setting(seed, design(t, "redlock"))
 			if f.Name == "slow" {
 				require.Empty(t, s)
 				continue
 			}
 			require.NotEmpty(t, s)
-			_, same := f.Setting(seed, design(t, "setnx"))
+			_, same, _ := f.Setting(seed, design(t, "setnx"))
 			require.Equal(t, same, s, "%s, seed %d", f.Name, seed)
 			for _, one := range s {
 				require.Contains(t, f.kinds, one.Kind)
@@ -81,7 +81,7 @@ func TestSchedules(t *testing.T) {
 					require.True(t, allowed(one), "%s: %+v", f.Name, one)
 				}
 			}
-			_, s = f.Setting(seed, design(t, "wait-some"))
+			_, s, _ = f.Setting(seed, design(t, "wait-some"))
 			for _, one := range s {
 				if one.Kind == fault.Lag && f.Name == "failover" {
 					lags++

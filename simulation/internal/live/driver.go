@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/benbjohnson/clock"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/instance"
@@ -20,6 +21,7 @@ import (
 	"github.com/redquorum/redlock/simulation/box/driver"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // design is a lock design as a client of the box.
@@ -51,7 +53,7 @@ func Drive(args []string, in io.Reader, out, stderr io.Writer) (err error) {
 		return fmt.Errorf("%w: %w", ErrArguments, err)
 	}
 	d.Design = lock
-	d.config, _ = s.Setting(lock)
+	d.config, _, _ = s.Setting(lock)
 	hello := driver.Hello{Name: d.Name, Version: "this checkout", Servers: driver.ManyServers, Can: []string{driver.CanExtend, driver.CanWait}}
 	if d.Servers == 1 {
 		hello.Servers = driver.OneServer
@@ -149,3 +151,49 @@ func (l lock) Token() uint64 {
 func (l lock) Held() (bool, error)        { return l.Validity() > 0, nil }
 func (l lock) Extend(time.Duration) error { return l.Lease.Extend(context.Background()) }
 func (l lock) Release() error             { return l.Lease.Release(context.Background()) }
+
+// raw sends plain Redis commands to a real server, as a simulation.Redis.
+type raw struct {
+	name   string
+	client *redis.Client
+}
+
+func openRaw(name, addr string) *raw {
+	options := instance.Harden(&redis.Options{Addr: addr})
+	// WAIT counts writes of its own connection only.
+	options.PoolSize = 1
+	options.ReadTimeout = 10 * time.Minute // the sender bounds each command
+	return &raw{name, redis.NewClient(options)}
+}
+
+// runID is the server's run ID.
+func (r *raw) runID() string {
+	text, _ := r.client.InfoMap(context.Background(), "server").Result()
+	return text["Server"]["run_id"]
+}
+
+func (r *raw) Name() string { return r.name }
+
+func (r *raw) Do(ctx context.Context, args ...string) (redismodel.Reply, error) {
+	words := make([]any, len(args))
+	for i, arg := range args {
+		words[i] = arg
+	}
+	value, err := r.client.Do(ctx, words...).Result()
+	var answered redis.Error
+	switch {
+	case errors.Is(err, redis.Nil):
+		return redismodel.Reply{Null: true}, nil
+	case errors.As(err, &answered):
+		return redismodel.Reply{Err: err}, nil
+	case err != nil:
+		return redismodel.Reply{}, err
+	}
+	switch v := value.(type) {
+	case int64:
+		return redismodel.Reply{Int: v}, nil
+	case string:
+		return redismodel.Reply{Text: v}, nil
+	}
+	return redismodel.Reply{}, fmt.Errorf("live: a server answered %v", value)
+}

@@ -3,7 +3,9 @@
 package live
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"slices"
@@ -17,6 +19,7 @@ import (
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 	"github.com/redquorum/redlock/simulation/box"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -154,4 +157,24 @@ func TestFormats(t *testing.T) {
 		require.Contains(t, text.String(), has)
 	}
 	require.Contains(t, report.Summary(), "2 not as the simulation predicts")
+}
+
+// All scenarios and designs exist, and all steps can be read.
+func TestCases(t *testing.T) {
+	strict := json.NewDecoder(bytes.NewReader(caseList))
+	strict.DisallowUnknownFields()
+	assert.NoError(t, strict.Decode(new([]Case)))
+	for _, tc := range Cases() {
+		assert.NotEmpty(t, tc.Fault)
+		s, err := scenarios.ByID(tc.Scenario)
+		if !assert.NoError(t, err) {
+			continue
+		}
+		for _, design := range tc.Designs {
+			_, err := s.Design(design)
+			assert.NoError(t, err)
+		}
+		_, err = tc.steps(5, scenarios.Verdict{})
+		assert.NoError(t, err, tc.Scenario)
+	}
 }

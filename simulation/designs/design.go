@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/byname"
@@ -105,6 +104,3 @@ func Register(d Design) error {
 	registered = append(registered, d)
 	return nil
 }
-
-// Registered returns the registered designs, in their order.
-func Registered() []Design { return slices.Clone(registered) }

@@ -79,12 +79,10 @@ func (m *matrixRun) print(ctx context.Context, w io.Writer, r matrix.Result) err
 	if !r.Ended {
 		fmt.Fprintf(w, "%s\n\n", partly(r))
 	}
-	table := r.Matrix().Text
 	if m.command == "" {
-		table = r.Summary().Text
-	}
-	if err := table(w); err != nil {
-		return err
+		r.Summary().Text(w)
+	} else {
+		r.Matrix().Text(w)
 	}
 	unexpected := r.Unexpected()
 	if len(unexpected) > 0 {
@@ -143,7 +141,7 @@ func (m *matrixRun) repeated() string {
 }
 
 func (m *matrixRun) page(r matrix.Result) (report.Report, error) {
-	timelines, err := r.Timelines()
+	table, err := r.WithLogs()
 	page := report.Report{
 		Title: "What breaks a lock on Redis", Version: quorum.Version(),
 		Command: m.repeated(), Seeds: fmt.Sprintf("0:%d", m.plan.Seeds), Runs: r.Runs,
@@ -151,7 +149,7 @@ func (m *matrixRun) page(r matrix.Result) (report.Report, error) {
 			"Every run plays the real protocol against simulated servers, clocks and links, in virtual time. The same seed gives the same run on any machine.",
 			"Designs whose resource checks tokens are judged by harm to the data, not by what clients believe. All others also fail if two clients believe that they hold the lock.",
 		},
-		Summary: r.Summary(), Matrix: r.Matrix(), Timelines: timelines,
+		Summary: r.Summary(), Matrix: table,
 	}
 	if !r.Ended {
 		page.Title += ", as far as it was played"

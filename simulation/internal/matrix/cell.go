@@ -48,21 +48,16 @@ func (c *cell) play(seed uint64) (outcome, error) {
 
 // judge is the outcome of a run.
 func (c *cell) judge(r simulation.Result) outcome {
-	o := outcome{kinds: c.harms(r), counts: r.Log.Counts()}
+	o := outcome{counts: r.Log.Counts()}
+	for _, kind := range r.Kinds() {
+		if cells.Harms(c.design, kind) {
+			o.kinds = append(o.kinds, kind)
+		}
+	}
 	if c.listed {
 		o.surprise = c.want.Check(r, c.design)
 	}
 	return o
-}
-
-// harms are the kinds of a run's violations that count in the cell.
-func (c *cell) harms(r simulation.Result) (kinds []record.ViolationKind) {
-	for _, kind := range r.Kinds() {
-		if cells.Harms(c.design, kind) {
-			kinds = append(kinds, kind)
-		}
-	}
-	return kinds
 }
 
 // add adds a run. Seeds rise.

@@ -65,16 +65,15 @@ func TestBadPlans(t *testing.T) {
 	require.True(t, r.Ended)
 }
 
-// Timelines show findings.
-func TestTimelines(t *testing.T) {
+// The logs show findings.
+func TestWithLogs(t *testing.T) {
 	p := Plan{Designs: []string{"redlock", "token-admit"}, Faults: []string{"pause"}, Seeds: long.Number[uint64](30, 5)}
 	r, err := Play(t.Context(), p, nil)
 	require.NoError(t, err)
-	runs, err := r.Timelines()
+	m, err := r.WithLogs()
 	require.NoError(t, err)
-	require.Len(t, runs, 1)
-	assert.Equal(t, "redlock", runs[0].Design)
-	assert.Contains(t, runs[0].Log.String(), "VIOLATION two holders")
+	assert.Contains(t, m.Cells[0][0].Log.String(), "VIOLATION two holders")
+	assert.Nil(t, m.Cells[1][0].Log)
 }
 
 // made is a result with one cell, whose only run has the seed 7 and these kinds of violations.

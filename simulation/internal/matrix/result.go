@@ -77,22 +77,21 @@ func (r Result) Safe() (runs, violated int) {
 	return runs, violated
 }
 
-// Timelines plays the first run of each violated cell again.
-func (r Result) Timelines() ([]report.TimelineRun, error) {
-	var all []report.TimelineRun
-	for _, c := range r.cells {
-		if c.sum.Violated == 0 {
-			continue
+// WithLogs is the matrix with the logs of the first run of each violated cell, which are played again.
+func (r Result) WithLogs() (report.Matrix, error) {
+	m := r.Matrix()
+	for i, d := range r.designs {
+		for j, f := range r.faults {
+			c := &m.Cells[i][j]
+			if c.Violated == 0 {
+				continue
+			}
+			result, err := f.Play(c.Seed, d)
+			if err != nil {
+				return m, err
+			}
+			c.Log = result.Log
 		}
-		result, err := c.fault.Play(c.sum.Seed, c.design)
-		if err != nil {
-			return nil, err
-		}
-		run := report.TimelineRun{Design: c.design.Name, Fault: c.fault.Name, Log: result.Log}
-		for _, kind := range c.harms(result) {
-			run.Kinds = append(run.Kinds, string(kind))
-		}
-		all = append(all, run)
 	}
-	return all, nil
+	return m, nil
 }

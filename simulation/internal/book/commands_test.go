@@ -16,7 +16,6 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/command"
-	"github.com/redquorum/redlock/simulation/internal/mutants"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
@@ -92,9 +91,8 @@ func parses(t *testing.T, args []string) error {
 			_, scenario := scenarios.ByID(name)
 			_, design := designs.ByName(name)
 			_, fault := cells.ByName(name)
-			_, mutant := mutants.Select(name)
-			if name != "NAME" && scenario != nil && design != nil && fault != nil && mutant != nil {
-				return fmt.Errorf("no scenario, design, fault or mutant is named %q", name)
+			if name != "NAME" && scenario != nil && design != nil && fault != nil {
+				return fmt.Errorf("no scenario, design or fault is named %q", name)
 			}
 		}
 	}

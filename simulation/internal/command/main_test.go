@@ -46,6 +46,7 @@ func TestWrongUsage(t *testing.T) {
 	for _, test := range [][2]string{
 		{"sing", `there is no command "sing"`},
 		{"-loud", "-loud"},
+		{"-seeds 1000000 -html /nowhere/x", "-html: stat /nowhere: no such file"},
 		{"-seeds 1 now", "unexpected argument"},
 		{"matrix -loud", "-loud"},
 		{"matrix now", `unexpected argument "now"`},
@@ -73,8 +74,6 @@ func TestWrongUsage(t *testing.T) {
 		{"live -only (", "-only"},
 		{"live now", `unexpected argument "now"`},
 		{"live -server no-such-server", "no-such-server"},
-		{"mutants -only nothing", `no mutant "nothing"`},
-		{"mutants S3", "unexpected argument"},
 		{"explore -seeds x", "invalid value"},
 		{"explore -seeds 0", "-seeds is 0"},
 		{"explore -faults rain", `no fault "rain"`},

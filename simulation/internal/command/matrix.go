@@ -7,6 +7,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/redquorum/redlock/quorum"
@@ -59,11 +61,12 @@ func (m *matrixRun) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if m.plan.Seeds < 1 {
 		return usageError{errors.New("-seeds is 0, want 1 or more")}
 	}
-	if err := creatable("-html", m.html); err != nil {
-		return err
+	// Before the first run, because a plan may take hours.
+	if _, err := os.Stat(filepath.Dir(m.html)); err != nil {
+		return usageError{fmt.Errorf("-html: %w", err)}
 	}
 	p := newProgress(stderr)
-	r, err := matrix.Play(ctx, m.plan, func(runs, of int) { p.runs(uint64(runs), uint64(of), "") })
+	r, err := matrix.Play(ctx, m.plan, func(runs, of int) { p.show(fmt.Sprintf("%d of %d runs", runs, of)) })
 	p.clear()
 	switch {
 	case errors.Is(err, byname.ErrUnknown):
@@ -95,10 +98,14 @@ func (m *matrixRun) print(ctx context.Context, w io.Writer, r matrix.Result) err
 	fmt.Fprintf(w, "\n%d runs. Where no violation is expected there were %d in %d.\n", r.Runs, violated, safe)
 	if m.html != "" {
 		page, err := m.page(r)
-		if err == nil {
-			err = create(m.html, func(w io.Writer) error { return report.HTML(w, page) })
-		}
 		if err != nil {
+			return err
+		}
+		file, err := os.Create(m.html)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(report.HTML(file, page), file.Close()); err != nil {
 			return err
 		}
 		fmt.Fprintf(w, "Pictures, reasons and all tables: %s\n", m.html)

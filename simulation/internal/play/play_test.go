@@ -56,7 +56,7 @@ func TestPlay(t *testing.T) {
 	// What explore found is played as it was found.
 	space := search.Space{Workload: search.Mixed(), Design: d}
 	for _, schedule := range []simulation.Schedule{nil, {{Kind: fault.Evict, Server: fault.Any, At: 2 * time.Second}}} {
-		want, err := space.Play(search.Setup{Seed: 7, Schedule: schedule})
+		want, err := space.Play(7, schedule)
 		require.NoError(t, err)
 		run := played(t, Setup{Base: "mixed", Design: "redlock", Seed: 7, Schedule: schedule})
 		assert.Equal(t, want.Log.Digest(), run.Result.Log.Digest())

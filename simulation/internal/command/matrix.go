@@ -12,8 +12,7 @@ import (
 	"strings"
 
 	"github.com/redquorum/redlock/quorum"
-	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/internal/cells"
+	"github.com/redquorum/redlock/simulation/internal/byname"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/internal/report"
@@ -70,7 +69,7 @@ func (m *matrixRun) run(ctx context.Context, stdout, stderr io.Writer) error {
 	r, err := matrix.Play(ctx, m.plan, func(runs, of int) { p.show(fmt.Sprintf("%d of %d runs", runs, of)) })
 	p.clear()
 	switch {
-	case errors.Is(err, cells.ErrUnknown) || errors.Is(err, designs.ErrUnknown) || errors.Is(err, matrix.ErrPlan):
+	case errors.Is(err, byname.ErrUnknown):
 		return usageError{err}
 	case err != nil && r.Runs == 0:
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/byname"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 	"github.com/redquorum/redlock/simulation/record"
@@ -67,10 +67,10 @@ func TestPlay(t *testing.T) {
 
 func TestPlayNamesWhatIsUnknown(t *testing.T) {
 	for setup, want := range map[*Setup]error{
-		{Base: "S99"}:                       scenarios.ErrUnknown,
-		{Base: "S1", Design: "nonsense"}:    scenarios.ErrUnknown,
-		{Base: "pause", Design: "nonsense"}: designs.ErrUnknown,
-		{Base: "mixed", Design: "paper"}:    designs.ErrUnknown,
+		{Base: "S99"}:                       byname.ErrUnknown,
+		{Base: "S1", Design: "nonsense"}:    byname.ErrUnknown,
+		{Base: "pause", Design: "nonsense"}: byname.ErrUnknown,
+		{Base: "mixed", Design: "paper"}:    byname.ErrUnknown,
 		{Base: "S1", Schedule: simulation.Schedule{{Kind: fault.Pause, Process: "c9"}}}: simulation.ErrConfig,
 	} {
 		_, err := Play(*setup)

@@ -1,6 +1,11 @@
 package main
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/redquorum/redlock/simulation/internal/origin"
+)
 
 // Case is something to measure.
 type Case struct {
@@ -15,6 +20,9 @@ type Case struct {
 	// Or Leases are kept alive.
 	Leases int `json:"leases,omitempty"`
 
+	Long time.Duration `json:"-"` // how long the measurement takes; also the TTL of Leases
+	Hold time.Duration `json:"-"` // how long a holder keeps the lock
+
 	once bool // it is measured in the first round alone
 }
 
@@ -28,4 +36,22 @@ const (
 func (c Case) String() string {
 	text, _ := json.Marshal(c) // it has texts and numbers alone
 	return string(text)
+}
+
+// Results are the results of all measurements, and how they were measured.
+type Results struct {
+	origin.Origin
+	Server  string           `json:"server"`
+	Go      string           `json:"go"`
+	Rounds  int              `json:"rounds"`
+	Seconds float64          `json:"seconds"` // of a measurement; leases are held for a TTL
+	Parts   map[string][]Row `json:"parts"`
+}
+
+// Row is what was measured of a case.
+type Row struct {
+	Case
+	Figures figures `json:"figures"` // medians of the rounds
+	// Ratios are those to the first case of its group, by the figure.
+	Ratios map[string]Ratio `json:"ratios"`
 }

@@ -2,8 +2,7 @@
 // itself. It is a separate module, so that the library does not depend on the others.
 //
 //	go -C simulation/bench run .                 everything, in about half an hour
-//	go -C simulation/bench run . -quick          in less time, with more noise
-//	go -C simulation/bench run . -parts throughput -workers 128
+//	go -C simulation/bench run . -rounds 1 -for 500ms throughput
 //
 // The output is JSON. It has medians of several rounds, and ratios to the first contender. Absolute
 // figures depend on the machine; the clients and the servers share its cores.
@@ -19,10 +18,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/rpc"
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -38,10 +37,8 @@ const (
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == clientProcess {
-		if err := serve(os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(exitFail)
-		}
+		_ = rpc.Register(&Client{}) // it fails for a type without methods alone
+		rpc.ServeConn(pipes{os.Stdin, os.Stdout})
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -50,15 +47,36 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	opts, err := parse(args, stderr)
-	switch {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	rounds := flags.Int("rounds", 5, "the number of rounds")
+	long := flags.Duration("for", 2*time.Second, "the duration of each measurement")
+	names := strings.Join(partNames(), ", ")
+	flags.Usage = func() {
+		fmt.Fprintf(stderr, "usage: bench [flags] [part...]\nThe parts are %s; default: all.\n", names)
+		flags.PrintDefaults()
+	}
+	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
 	case err != nil:
-		fmt.Fprintln(stderr, "bench:", err)
+		return exitUsage // it has said so
+	}
+	chosen := flags.Args()
+	for _, name := range chosen {
+		if !slices.Contains(partNames(), name) {
+			fmt.Fprintf(stderr, "bench: there is no part %q, want some of %s\n", name, names)
+			return exitUsage
+		}
+	}
+	if len(chosen) == 0 {
+		chosen = partNames()
+	}
+	if *rounds < 1 || *long < 10*time.Millisecond {
+		fmt.Fprintf(stderr, "bench: -rounds is %d and -for %v, want at least 1 and 10ms\n", *rounds, *long)
 		return exitUsage
 	}
-	results, err := measureAll(ctx, opts, stderr)
+	results, err := measureAll(ctx, chosen, *rounds, *long, stderr)
 	if err == nil {
 		out := json.NewEncoder(stdout)
 		out.SetIndent("", " ")
@@ -72,47 +90,4 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitFail
 	}
 	return exitOK
-}
-
-func parse(args []string, stderr io.Writer) (options, error) {
-	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	chosen := flags.String("parts", "", "what to measure: some of "+strings.Join(partNames(), ",")+"; default: all")
-	workers := flags.String("workers", "1,16,128,1024", "numbers of workers for throughput")
-	rounds := flags.Int("rounds", 5, "the number of rounds")
-	long := flags.Duration("for", 2*time.Second, "the duration of each measurement")
-	quick := flags.Bool("quick", false, "one round of half a second, and fewer leases")
-	if err := flags.Parse(args); err != nil {
-		return options{}, fmt.Errorf("%w; see -h", err)
-	}
-	if flags.NArg() > 0 {
-		return options{}, fmt.Errorf("%q is one word too many; see -h", flags.Arg(0))
-	}
-	opts := options{parts: words(*chosen), rounds: *rounds, long: *long, quick: *quick}
-	if *quick {
-		opts.rounds, opts.long = 1, 500*time.Millisecond
-	}
-	if opts.rounds < 1 || opts.long < 10*time.Millisecond {
-		return opts, fmt.Errorf("-rounds is %d and -for %v, want at least 1 and 10ms", opts.rounds, opts.long)
-	}
-	for _, p := range opts.parts {
-		if !slices.Contains(partNames(), p) {
-			return opts, fmt.Errorf("-parts has %q, want some of %s", p, strings.Join(partNames(), ","))
-		}
-	}
-	if len(opts.parts) == 0 {
-		opts.parts = partNames()
-	}
-	for _, word := range words(*workers) {
-		n, err := strconv.Atoi(word)
-		if err != nil || n < 1 || n > 10_000 {
-			return opts, fmt.Errorf("-workers has %q, want whole numbers from 1 to 10000", word)
-		}
-		opts.workers = append(opts.workers, n)
-	}
-	return opts, nil
-}
-
-func words(list string) []string {
-	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
 }

@@ -2,25 +2,11 @@ package main
 
 import "time"
 
-// options are the parsed flags.
-type options struct {
-	parts   []string
-	workers []int
-	rounds  int
-	long    time.Duration
-	quick   bool
-}
-
-// group is cases that are measured in turns, with the same settings. They are compared with the first.
-type group struct {
-	cases []Case
-	Setting
-}
-
-// parts are what the page of benchmarks shows, a table for each.
+// parts are what the page of benchmarks shows, a table for each. The cases of a group are measured in turns, for so
+// long each.
 var parts = []struct {
 	name   string
-	groups func(options) []group
+	groups func(long time.Duration) [][]Case
 }{
 	{"throughput", throughput}, {"sick", sick}, {"contended", contended}, {"scale", scale}, {"held", held},
 }
@@ -37,77 +23,62 @@ const (
 	busy    = 128 // so many workers keep the servers busy
 )
 
-// group is an empty group with the default settings.
-func (o options) group() group { return group{Setting: Setting{TTL: lockTTL, Long: o.long}} }
+// of returns the case for each contender that is wanted.
+func (c Case) of(want func(contender) bool) (group []Case) {
+	for _, one := range contenders {
+		if want(one) {
+			c.Contender = one.name
+			group = append(group, c)
+		}
+	}
+	return group
+}
 
 // throughput: each worker acquires and releases a lock of its own.
-func throughput(o options) (all []group) {
-	for _, workers := range o.workers {
-		g := o.group()
-		for _, c := range contenders() {
-			g.cases = append(g.cases, Case{Contender: c.name, Servers: servers, Processes: 1, Workers: workers})
-		}
-		all = append(all, g)
+func throughput(long time.Duration) (groups [][]Case) {
+	for _, workers := range []int{1, 16, busy, 1024} {
+		c := Case{Servers: servers, Processes: 1, Workers: workers, Long: long}
+		groups = append(groups, c.of(func(contender) bool { return true }))
 	}
-	return all
+	return groups
 }
 
 // sick: one server is faulty.
-func sick(o options) (all []group) {
+func sick(long time.Duration) (groups [][]Case) {
 	for _, state := range []string{"healthy", slow, hung, killed} {
-		g := o.group()
-		for _, c := range contenders() {
-			if c.sick {
-				g.cases = append(g.cases, Case{
-					Contender: c.name, Servers: servers, State: state, Processes: 1, Workers: busy,
-					once: c.name != ours, // it takes the others many seconds
-				})
-			}
+		c := Case{Servers: servers, State: state, Processes: 1, Workers: busy, Long: long}
+		group := c.of(func(c contender) bool { return c.sick })
+		for i := range group {
+			group[i].once = group[i].Contender != ours // it takes the others many seconds
 		}
-		all = append(all, g)
+		groups = append(groups, group)
 	}
-	return all
+	return groups
 }
 
 // contended: all want the same lock.
-func contended(o options) (all []group) {
+func contended(long time.Duration) (groups [][]Case) {
+	long = max(long, time.Second) // fairness takes some time to show
 	for _, shape := range []struct{ processes, workers int }{{1, 16}, {4, 4}} {
-		g := o.group()
-		g.Long, g.Hold = max(o.long, time.Second), time.Millisecond // fairness takes some time to show
-		for _, c := range contenders() {
-			if c.contended {
-				g.cases = append(g.cases, Case{Contender: c.name, Servers: servers, Processes: shape.processes, Workers: shape.workers, Keys: 1})
-			}
-		}
-		all = append(all, g)
+		c := Case{Servers: servers, Processes: shape.processes, Workers: shape.workers, Keys: 1, Long: long, Hold: time.Millisecond}
+		groups = append(groups, c.of(func(c contender) bool { return c.contended }))
 	}
-	return all
+	return groups
 }
 
 // scale: other numbers of servers, and of keys.
-func scale(o options) []group {
-	g := o.group()
-	add := func(servers, keys int) {
-		g.cases = append(g.cases, Case{Contender: ours, Servers: servers, Processes: 1, Workers: busy, Keys: keys})
+func scale(long time.Duration) [][]Case {
+	var group []Case
+	for _, shape := range []struct{ servers, keys int }{{servers, 0}, {3, 0}, {7, 0}, {9, 0}, {servers, 1}, {servers, 1000}, {servers, 1_000_000}} {
+		group = append(group, Case{Contender: ours, Servers: shape.servers, Processes: 1, Workers: busy, Keys: shape.keys, Long: long})
 	}
-	for _, n := range []int{servers, 3, 7, 9} {
-		add(n, 0)
-	}
-	for _, keys := range []int{1, 1000, 1_000_000} {
-		add(servers, keys)
-	}
-	return []group{g}
+	return [][]Case{group}
 }
 
 // held: leases are kept alive for a TTL.
-func held(o options) []group {
-	ttl, numbers := 30*time.Second, []int{10_000, 100_000}
-	if o.quick {
-		ttl, numbers = 3*time.Second, []int{2000} // the heap differs by some hundred kilobytes without them
-	}
-	g := group{Setting: Setting{TTL: ttl, Long: ttl}}
-	for _, n := range numbers {
-		g.cases = append(g.cases, Case{Contender: ours, Servers: servers, Processes: 1, Leases: n})
-	}
-	return []group{g}
+func held(time.Duration) [][]Case {
+	c := Case{Contender: ours, Servers: servers, Processes: 1, Long: 30 * time.Second}
+	few, many := c, c
+	few.Leases, many.Leases = 10_000, 100_000
+	return [][]Case{{few, many}}
 }

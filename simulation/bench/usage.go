@@ -6,6 +6,13 @@ import (
 	"time"
 )
 
+// Usage is what a client used during the measurement.
+type Usage struct {
+	Elapsed, CPU time.Duration
+	Mallocs      uint64
+	Goroutines   int // the largest number
+}
+
 // measured returns what the client uses while it does something.
 func measured(do func()) Usage {
 	runtime.GC()

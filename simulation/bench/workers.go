@@ -5,31 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"sync"
 	"time"
 )
 
-// workers acquire and release, again and again.
-type workers struct {
-	task   Task
-	locker locker
-	failed int // while they warmed up
-}
-
-func (ws *workers) close() { ws.locker.close() }
-
-// warmUp sets up connections and scripts.
-func (ws *workers) warmUp(ctx context.Context) error {
-	ws.failed = ws.work(ctx, ws.task.Long/4).Failed
-	return nil
-}
-
-func (ws *workers) measure(ctx context.Context) (result Result) {
-	used := measured(func() { result = ws.work(ctx, ws.task.Long) })
-	result.Usage = used
-	result.Failed += ws.failed
-	return result
+// cycles has workers acquire and release, again and again, until connections and scripts are set up. It returns what
+// measures them.
+func cycles(task Task, lock locker) (measure func() Result) {
+	warm := work(task, lock, task.Long/4)
+	return func() (result Result) {
+		used := measured(func() { result = work(task, lock, task.Long) })
+		result.Usage = used
+		result.Failed += warm.Failed
+		return result
+	}
 }
 
 // patience is how long workers may take beyond their time. A library that loses a notification
@@ -38,82 +26,67 @@ const patience = 15 * time.Second
 
 // worker is what one worker has done.
 type worker struct {
-	mu      sync.Mutex // it may hang, and go on after the end
 	cycles  []time.Duration
 	longest time.Duration
 	failed  int
-	ended   bool
 }
 
-// work has the workers repeat a cycle for a time.
-func (ws *workers) work(ctx context.Context, long time.Duration) (result Result) {
+// work has the workers repeat a cycle for a time. What a worker that hangs has done before doesn't count.
+func work(task Task, lock locker, long time.Duration) (result Result) {
 	end := time.Now().Add(long)
-	if ws.task.Keys == 1 { // a wait at the end is cancelled, and does not count
+	ctx := context.Background()
+	if task.Keys == 1 { // a wait at the end is cancelled, and does not count
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, end)
 		defer cancel()
 	}
-	all := make([]worker, ws.task.Workers)
-	var running sync.WaitGroup
-	for i := range all {
-		running.Go(func() {
-			random := rand.New(rand.NewPCG(uint64(i), uint64(end.UnixNano())))
+	done := make(chan worker, task.Workers)
+	for number := range task.Workers {
+		go func() {
+			var w worker
+			random := rand.New(rand.NewPCG(uint64(number), uint64(end.UnixNano())))
 			// At least once, also if it starts late on a busy machine.
 			for first := true; first || time.Now().Before(end); first = false {
-				ws.cycle(ctx, &all[i], i, random)
+				name := fmt.Sprintf("worker-%d", number)
+				if task.Keys > 0 {
+					name = fmt.Sprintf("key-%d", random.IntN(task.Keys))
+				}
+				w.cycle(ctx, lock, name, task.Hold)
 			}
-			all[i].mu.Lock()
-			defer all[i].mu.Unlock()
-			all[i].ended = true
-		})
+			done <- w
+		}()
 	}
-	done := make(chan struct{})
-	go func() {
-		running.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-time.After(long + patience):
-	}
-	for i := range all {
-		w := &all[i]
-		w.mu.Lock()
-		result.Cycles = append(result.Cycles, slices.Clone(w.cycles))
+	patient, cancel := context.WithTimeout(context.Background(), long+patience)
+	defer cancel()
+	for range task.Workers {
+		var w worker
+		select {
+		case w = <-done:
+		case <-patient.Done():
+			w.failed = 1
+		}
+		result.Cycles = append(result.Cycles, w.cycles)
 		result.Longest = max(result.Longest, w.longest)
 		result.Failed += w.failed
-		if !w.ended {
-			result.Failed++
-		}
-		w.mu.Unlock()
 	}
 	return result
 }
 
 // cycle acquires and releases once.
-func (ws *workers) cycle(ctx context.Context, w *worker, number int, random *rand.Rand) {
-	name := fmt.Sprintf("worker-%d", number)
-	if ws.task.Keys > 0 {
-		name = fmt.Sprintf("key-%d", random.IntN(ws.task.Keys))
-	}
+func (w *worker) cycle(ctx context.Context, lock locker, name string, hold time.Duration) {
 	began := time.Now()
-	unlock, err := ws.locker.lock(ctx, name)
+	unlock, err := lock(ctx, name)
 	waited := time.Since(began)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return
 	}
 	if err == nil {
-		if ws.task.Hold > 0 {
-			time.Sleep(ws.task.Hold)
-		}
+		time.Sleep(hold)
 		err = unlock(context.WithoutCancel(ctx))
 	}
-	took := time.Since(began)
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if err != nil {
 		w.failed++
 		return
 	}
-	w.cycles, w.longest = append(w.cycles, took), max(w.longest, waited)
+	w.cycles, w.longest = append(w.cycles, time.Since(began)), max(w.longest, waited)
 }

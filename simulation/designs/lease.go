@@ -1,6 +1,7 @@
 package designs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,16 +20,14 @@ import (
 // forever is the validity of a lock without an expiry.
 const forever = 365 * 24 * time.Hour
 
-// lease is a lease of a lock.
+// lease is a lease of a lock. Its user uses it in one goroutine.
 type lease struct {
 	lock       *lock
 	key, value string
 	token      fencing.Token // of the grant
-
-	mu       sync.Mutex
-	start    drift.Instant // the validity counts from here
-	shown    fencing.Token // fetched at the first use
-	released bool
+	shown      fencing.Token // fetched at the first use
+	start      drift.Instant // the validity counts from here
+	released   bool
 }
 
 var _ simulation.Lease = (*lease)(nil)
@@ -75,12 +74,13 @@ func (e *lease) send(ctx context.Context, server simulation.Redis, commands []Co
 	v := vote{granted: true}
 	for n, command := range commands {
 		reply, err := e.do(ctx, server, command)
+		done := reply.Text == "OK" || reply.Int > 0 || reply.Text == e.value
 		switch {
 		case err != nil:
 			return vote{err: err}
-		case reply.Text != "OK" && reply.Int < 1 && reply.Text != e.value && n == 0:
+		case !done && n == 0:
 			return vote{}
-		case reply.Text != "OK" && reply.Int < 1 && reply.Text != e.value:
+		case !done:
 			v.err = fmt.Errorf("%w: %s", errHalf, command[0])
 			return v
 		}
@@ -92,22 +92,15 @@ func (e *lease) send(ctx context.Context, server simulation.Redis, commands []Co
 // do sends one command and waits for its reply.
 func (e *lease) do(ctx context.Context, server simulation.Redis, command Command) (redismodel.Reply, error) {
 	ttl, clock := e.lock.config.TTL, e.lock.config.Lab.Clock
+	words := map[string]string{
+		"KEY": e.key, "VALUE": e.value, "COUNTER": e.key + ":token",
+		"MS":      strconv.FormatInt(ttl.Milliseconds(), 10),
+		"SECONDS": strconv.FormatInt(int64((ttl+time.Second-1)/time.Second), 10),
+		"UNTIL":   strconv.FormatInt(clock.Now().Add(ttl).UnixMilli(), 10),
+	}
 	args := slices.Clone(command)
 	for i, arg := range args {
-		switch arg {
-		case "KEY":
-			args[i] = e.key
-		case "VALUE":
-			args[i] = e.value
-		case "MS":
-			args[i] = strconv.FormatInt(ttl.Milliseconds(), 10)
-		case "SECONDS":
-			args[i] = strconv.FormatInt(int64((ttl+time.Second-1)/time.Second), 10)
-		case "UNTIL":
-			args[i] = strconv.FormatInt(clock.Now().Add(ttl).UnixMilli(), 10)
-		case "COUNTER":
-			args[i] = e.key + ":token"
-		}
+		args[i] = cmp.Or(words[arg], arg)
 	}
 	ctx, cancel := clock.WithTimeout(ctx, e.lock.timeout)
 	defer cancel()
@@ -120,52 +113,37 @@ func (e *lease) do(ctx context.Context, server simulation.Redis, command Command
 
 // begin starts the validity, at the moment at which commands were sent unless it starts late.
 func (e *lease) begin(sent drift.Instant) {
-	if e.lock.LateStart {
-		sent = e.lock.reader.Now()
+	if e.start = sent; e.lock.LateStart {
+		e.start = e.lock.reader.Now()
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.start = sent
 }
 
 func (e *lease) Validity() time.Duration {
-	e.mu.Lock()
-	start, released := e.start, e.released
-	e.mu.Unlock()
 	switch {
-	case released:
+	case e.released:
 		return 0
 	case e.lock.Lasts:
 		return forever
 	}
-	return e.lock.allowance.Validity(e.lock.config.TTL, e.lock.elapsed(start))
+	return e.lock.validity(e.start)
+}
+
+// validity is what is left of a TTL that began at a moment.
+func (l *lock) validity(start drift.Instant) time.Duration {
+	return l.allowance.Validity(l.config.TTL, l.Elapsed(start, l.reader.Now()))
 }
 
 // Show returns the token for the resource. It is 0 if it can't be fetched: no guard accepts 0.
 func (e *lease) Show(ctx context.Context) fencing.Token {
-	e.mu.Lock()
-	shown := e.shown
-	e.mu.Unlock()
 	switch {
 	case e.lock.Recipe.Token == nil:
 		return e.token
-	case shown != 0:
-		return shown
-	}
-	reply, err := e.do(ctx, e.lock.servers[0], e.lock.Recipe.Token)
-	if err != nil {
-		return 0
-	}
-	token := fencing.Token(max(0, reply.Int))
-	if reply.Text != "" {
-		if token, err = fencing.ParseToken(reply.Text); err != nil {
-			return 0
+	case e.shown == 0:
+		if reply, err := e.do(ctx, e.lock.servers[0], e.lock.Recipe.Token); err == nil {
+			e.shown = fencing.Token(max(0, reply.Int))
 		}
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.shown = token
-	return token
+	return e.shown
 }
 
 // Extend is the document's "Extending the lock".
@@ -184,36 +162,21 @@ func (e *lease) Extend(ctx context.Context) error {
 			}
 		}
 	}
-	granted, refused, err := count(votes)
-	switch needed := l.quorum(votes); {
-	case refused > len(votes)-needed:
-		return quorum.ErrLost
-	case granted < needed:
-		return errors.Join(quorum.ErrNotExtended, err)
-	case !l.LateStart && l.allowance.Validity(l.config.TTL, l.elapsed(sent)) <= 0:
-		return quorum.ErrNotExtended
+	err := l.decide(votes, quorum.ErrLost, quorum.ErrNotExtended)
+	if err == nil && !l.LateStart && l.validity(sent) <= 0 {
+		err = quorum.ErrNotExtended
 	}
-	e.begin(sent)
-	return nil
+	if err == nil {
+		e.begin(sent)
+	}
+	return err
 }
 
 // Release is the document's "Releasing the Lock": everywhere.
 func (e *lease) Release(ctx context.Context) error {
-	e.mu.Lock()
-	again := e.released
-	e.released = true
-	e.mu.Unlock()
-	if again {
+	if e.released {
 		return quorum.ErrReleased
 	}
-	votes := e.ask(ctx, e.lock.Recipe.Release, nil)
-	granted, refused, err := count(votes)
-	switch needed := len(votes)/2 + 1; {
-	case granted >= needed:
-		return nil
-	case refused > len(votes)-needed:
-		return quorum.ErrNotHeld
-	default:
-		return errors.Join(quorum.ErrUnreachable, err)
-	}
+	e.released = true
+	return e.lock.decide(e.ask(ctx, e.lock.Recipe.Release, nil), quorum.ErrNotHeld, quorum.ErrUnreachable)
 }

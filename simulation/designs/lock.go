@@ -1,8 +1,11 @@
 package designs
 
 import (
+	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -18,34 +21,10 @@ const (
 	readTimeout = 3 * time.Second
 	// documentTimeout is the longest of the document's for a TTL of 10 s: "in the ~ 5-50 milliseconds range".
 	documentTimeout = 50 * time.Millisecond
+	// retryDelay bounds the random pause between two tries of an Acquire: the default of redlock-py and
+	// redlock-rb.
+	retryDelay = 200 * time.Millisecond
 )
-
-// Apply makes a Config's processes use the recipe, and a resource without a guard.
-func (r Recipe) Apply(cfg *simulation.Config) { LockBy(r.locker)(cfg) }
-
-// OnOneServer configures processes to use the recipe on the first server, as the code of articles does: the
-// validity counts from the reply, by the monotonic clock and without an allowance, and nothing is rolled back
-// whose reply was lost.
-func OnOneServer(r Recipe) func(*simulation.Config) {
-	r.LateStart = true
-	return fromBefore(r).Apply
-}
-
-// fromBefore is the recipe on one server with a validity that counts from before the first command.
-func fromBefore(r Recipe) Recipe {
-	r.Clock, r.NoDrift, r.ReleaseGranted = Monotonic, true, true
-	return r
-}
-
-// OnMajority configures processes to use the Redis document's Redlock, with a change if there is one.
-func OnMajority(change func(*Recipe)) func(*simulation.Config) {
-	r := correct
-	r.Majority = true
-	if change != nil {
-		change(&r)
-	}
-	return r.Apply
-}
 
 // lock is a Recipe in one process.
 type lock struct {
@@ -56,6 +35,8 @@ type lock struct {
 	allowance drift.Allowance
 	reader    *drift.Reader
 }
+
+var _ simulation.Locker = (*lock)(nil)
 
 func (r Recipe) locker(p simulation.Process) (simulation.Locker, error) {
 	if len(p.Redis) == 0 {
@@ -70,16 +51,75 @@ func (r Recipe) locker(p simulation.Process) (simulation.Locker, error) {
 	case l.timeout == 0:
 		l.timeout = min(documentTimeout, p.Config.TTL/4)
 	}
-	if l.allowance = p.Config.Lab.Drift; r.NoDrift {
-		l.allowance = drift.Allowance{}
-	} else if l.allowance == (drift.Allowance{}) {
-		l.allowance = drift.Default()
+	if r.Elapsed == nil {
+		l.Elapsed = drift.Elapsed
+	}
+	if !r.NoDrift {
+		l.allowance = cmp.Or(p.Config.Lab.Drift, drift.Default())
 	}
 	return l, nil
 }
 
 // Close does nothing: nothing runs in the background.
 func (l *lock) Close(context.Context) error { return nil }
+
+func (l *lock) TryAcquire(ctx context.Context, key string) (simulation.Lease, error) {
+	return l.try(ctx, key, l.value())
+}
+
+// Acquire tries until it has the lock, within MaxTries, MaxWait and ctx.
+func (l *lock) Acquire(ctx context.Context, key string) (simulation.Lease, error) {
+	clock, value := l.config.Lab.Clock, l.value()
+	start := clock.Now()
+	for n := 1; ; n++ {
+		lease, err := l.try(ctx, key, value)
+		if err == nil {
+			return lease, nil
+		}
+		pause := l.pause()
+		waited, most := clock.Since(start), l.config.MaxTries
+		if l.Every == 0 && (most > 0 && n >= most || l.config.MaxWait > 0 && waited+pause >= l.config.MaxWait) {
+			return nil, fmt.Errorf("%w after %d tries in %v: %w", quorum.ErrExhausted, n, waited, err)
+		}
+		// ctx is checked before and after, rather than in a select: after a crash of the
+		// process both are ready.
+		if ctx.Err() == nil {
+			<-clock.After(pause)
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%w: %w", quorum.ErrInterrupted, context.Cause(ctx))
+		}
+		if !l.ReuseValue {
+			value = l.value()
+		}
+	}
+}
+
+// try is one round: steps 1 to 5 of the document.
+func (l *lock) try(ctx context.Context, key, value string) (simulation.Lease, error) {
+	e := &lease{lock: l, key: key, value: value}
+	sent := l.reader.Now()
+	votes := e.ask(ctx, l.Recipe.Acquire, nil)
+	e.begin(sent)
+	err := l.decide(votes, quorum.ErrTaken, quorum.ErrNoQuorum)
+	if err == nil && e.Validity() <= 0 && !l.LateStart {
+		err = quorum.ErrTooSlow
+	}
+	if err != nil {
+		granted := func(i int) bool { return votes[i].granted }
+		if !l.ReleaseGranted {
+			granted = nil // everywhere, because a grant may have been lost
+		}
+		e.ask(ctx, l.Recipe.Release, granted) // where this fails, the key expires
+		return nil, err
+	}
+	for _, v := range votes {
+		if l.LargestReply && v.granted {
+			e.token = max(e.token, v.reply)
+		}
+	}
+	return e, nil
+}
 
 // vote is a server's answer.
 type vote struct {
@@ -88,56 +128,53 @@ type vote struct {
 	err     error
 }
 
-// count returns the number of grants and of refusals, and the first error.
-func count(votes []vote) (granted, refused int, err error) {
+// decide returns nil if a quorum has granted a request, and the error for a refusal if too many servers refused it
+// for that. Otherwise it returns the error for an unclear result, with the first server's.
+func (l *lock) decide(votes []vote, refusal, unclear error) error {
+	granted, refused := 0, 0
+	var failed error
 	for _, v := range votes {
 		switch {
-		case v.err != nil && err == nil:
-			err = v.err
-		case v.err == nil && v.granted:
+		case v.err != nil:
+			failed = cmp.Or(failed, v.err)
+		case v.granted:
 			granted++
-		case v.err == nil:
+		default:
 			refused++
 		}
 	}
-	return granted, refused, err
-}
-
-// quorum returns the number of grants that are needed.
-func (l *lock) quorum(votes []vote) int {
+	needed := len(votes)/2 + 1
 	if l.QuorumOfReachable {
-		granted, refused, _ := count(votes)
-		return (granted+refused)/2 + 1
+		needed = (granted+refused)/2 + 1
 	}
-	return len(votes)/2 + 1
-}
-
-// elapsed returns the time since a moment.
-func (l *lock) elapsed(since drift.Instant) time.Duration {
-	now := l.reader.Now()
-	switch l.Clock {
-	case Monotonic:
-		return now.Mono - since.Mono
-	case Wall:
-		return now.Wall.Sub(since.Wall)
-	default:
-		return drift.Elapsed(since, now)
+	switch {
+	case refused > len(votes)-needed:
+		return refusal
+	case granted < needed:
+		return errors.Join(unclear, failed)
 	}
+	return nil
 }
 
 // value returns the value of a try: 20 random bytes, as in the Redis document, unless all have one value.
-func (l *lock) value() (string, error) {
+func (l *lock) value() string {
 	if l.Value != "" {
-		return l.Value, nil
+		return l.Value
 	}
-	var b [20]byte
-	err := l.draw(b[:])
-	return hex.EncodeToString(b[:]), err
+	return hex.EncodeToString(l.draw(20))
 }
 
-func (l *lock) draw(b []byte) error {
-	if _, err := io.ReadFull(l.config.Lab.Random, b); err != nil {
-		return fmt.Errorf("designs: no random numbers: %w", err)
+func (l *lock) pause() time.Duration {
+	if l.Every != 0 {
+		return l.Every
 	}
-	return nil
+	return time.Duration(binary.LittleEndian.Uint64(l.draw(8)) % uint64(retryDelay))
+}
+
+func (l *lock) draw(n int) []byte {
+	b := make([]byte, n)
+	if _, err := io.ReadFull(l.config.Lab.Random, b); err != nil {
+		panic(fmt.Errorf("designs: no random numbers: %w", err))
+	}
+	return b
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
@@ -40,8 +42,8 @@ type Recipe struct {
 	// LateStart counts the validity from the last reply, rather than from before the first command
 	// was sent, and so grants and extends a lock that has already expired (S3).
 	LateStart bool
-	// Clock measures the validity. Default: the larger of the times that both clocks show, as in the library.
-	Clock Clock
+	// Elapsed measures the validity. Default: the larger of the times that both clocks show, as in the library.
+	Elapsed func(since, now drift.Instant) time.Duration
 	// NoDrift makes no allowance for clocks that run at different rates (S6b).
 	NoDrift bool
 	// ExtendSets extends by setting the key where it is missing, and doesn't check its own
@@ -50,18 +52,12 @@ type Recipe struct {
 
 	// LargestReply makes the largest reply to the last command of Acquire the lease's token.
 	LargestReply bool
-	// Token, if set, fetches a token when the resource is used first.
+	// Token, if set, fetches a token when the resource is used first: a number.
 	Token Command
 }
 
-// Clock is what a client measures time by.
-type Clock string
-
-// Single clocks.
-const (
-	Monotonic Clock = "monotonic"
-	Wall      Clock = "wall"
-)
+func monotonic(since, now drift.Instant) time.Duration { return now.Mono - since.Mono }
+func wall(since, now drift.Instant) time.Duration      { return now.Wall.Sub(since.Wall) }
 
 // Command is a command with its arguments. These words stand for what the lock has:
 //
@@ -88,6 +84,33 @@ func Commands(text string) []Command {
 func with(r Recipe, change func(*Recipe)) Recipe {
 	change(&r)
 	return r
+}
+
+// Apply makes a Config's processes use the recipe, and a resource without a guard.
+func (r Recipe) Apply(cfg *simulation.Config) { LockBy(r.locker)(cfg) }
+
+// OnOneServer configures processes to use the recipe on the first server, as the code of articles does: the
+// validity counts from the reply, by the monotonic clock and without an allowance, and nothing is rolled back
+// whose reply was lost.
+func OnOneServer(r Recipe) func(*simulation.Config) {
+	r.LateStart = true
+	return fromBefore(r).Apply
+}
+
+// fromBefore is the recipe on one server with a validity that counts from before the first command.
+func fromBefore(r Recipe) Recipe {
+	r.Elapsed, r.NoDrift, r.ReleaseGranted = monotonic, true, true
+	return r
+}
+
+// OnMajority configures processes to use the Redis document's Redlock, with a change if there is one.
+func OnMajority(change func(*Recipe)) func(*simulation.Config) {
+	r := correct
+	r.Majority = true
+	if change != nil {
+		change(&r)
+	}
+	return r.Apply
 }
 
 // Commands of several recipes.

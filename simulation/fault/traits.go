@@ -39,11 +39,10 @@ type Traits struct {
 	OnMessages bool `json:"-"`
 	// Stops: the process or the server stands still for For.
 	Stops bool `json:"-"`
-	// Text describes it in a timeline, without a subject. In it {for} is the duration, {how}
-	// the details in brackets, {words} the details, {by} and {ppm} a field, and {other} the
-	// other end of a link. End describes its end. Short is on pictures; it is empty if they
-	// don't show it. A Crash has no text, because its event has one.
-	Text, End, Short string `json:"-"`
+	// Text describes it in a timeline, after its subjects. In it {for} is the duration, {how} the
+	// details in brackets, {by} and {ppm} a field, and {on} the other ends of a link. Pictures show it
+	// without {for} and {how}. End describes its end. A Crash has no text, because its event has one.
+	Text, End string `json:"-"`
 }
 
 // beyondLease is longer than the default TTL.
@@ -54,12 +53,12 @@ var traits = []Traits{
 	{
 		Kind: Pause, Where: OnProcess, Title: "stops, as in a garbage collection; its clocks go on",
 		Uses: strings.Fields("for_ns nth"), Example: Fault{For: beyondLease}, Stops: true,
-		Text: "is PAUSED{for}", End: "runs again", Short: "paused",
+		Text: "is PAUSED{for}", End: "runs again",
 	},
 	{
 		Kind: Suspend, Where: OnProcess, Title: "stops with its machine; the monotonic clock stands still",
 		Uses: strings.Fields("for_ns nth frozen"), Example: Fault{For: beyondLease}, Stops: true,
-		Text: "is SUSPENDED{for}{how}", End: "runs again", Short: "suspended",
+		Text: "is SUSPENDED{for}{how}", End: "runs again",
 	},
 	{
 		Kind: Crash, Where: OnProcess, Title: "crashes; messages that it has sent still arrive",
@@ -68,82 +67,82 @@ var traits = []Traits{
 	{
 		Kind: Step, Where: OnEither, Title: "has its wall clock set to another time",
 		Uses: strings.Fields("by_ns"), Example: Fault{By: beyondLease}, Signed: true,
-		Text: "'s clock JUMPS by {by}",
+		Text: ": clock JUMPS by {by}",
 	},
 	{
 		Kind: Rate, Where: OnEither, Title: "has a clock that runs too fast or too slow",
 		Uses: strings.Fields("ppm"), Example: Fault{PPM: 100_000}, MostPPM: 500_000, Signed: true,
-		Text: "'s clock now gains {ppm} ppm",
+		Text: ": clock now gains {ppm} ppm",
 	},
 	{
 		Kind: Restart, Where: OnServer, Title: "crashes, and starts again with what its disk has kept",
 		Uses: strings.Fields("for_ns keep"), Example: Fault{For: 100 * time.Millisecond}, Stops: true,
-		Text: "CRASHES and is down{for}{how}", Short: "restarts",
+		Text: ": DOWN{for} after a crash{how}",
 	},
 	{
 		Kind: Hang, Where: OnServer, Title: "hangs; commands wait, and are executed afterwards",
 		Uses: strings.Fields("for_ns"), Example: Fault{For: time.Second}, Stops: true,
-		Text: "HANGS{for}", Short: "hangs",
+		Text: ": HANG{for}",
 	},
 	{
 		Kind: Failover, Where: OnServer, Title: "fails, and a replica takes over",
 		Uses: strings.Fields("for_ns by_ns replica"), Example: Fault{For: 100 * time.Millisecond, By: time.Second}, Stops: true,
-		Text: "FAILS OVER to a replica{how}", Short: "fails over",
+		Text: ": FAILOVER to a replica{how}",
 	},
 	{
 		Kind: Cut, Where: OnLink, Title: "loses all messages",
 		Uses: strings.Fields("for_ns way"), Example: Fault{For: beyondLease}, Resource: true, OnMessages: true,
-		Text: "is CUT OFF from {other}{for}", Short: "cut off from",
+		Text: ": CUT OFF from {on}{for}{how}",
 	},
 	{
 		Kind: Lose, Where: OnLink, Title: "loses some messages",
 		Uses: strings.Fields("for_ns way ppm nth"), Example: Fault{For: beyondLease, PPM: 500_000}, MostPPM: 1_000_000, Resource: true, OnMessages: true,
-		Text: "loses messages with {other}{for}{how}", Short: "loses messages with",
+		Text: ": messages with {on} LOST{for}{how}",
 	},
 	{
 		Kind: Delay, Where: OnLink, Title: "delivers messages late",
 		Uses: strings.Fields("for_ns by_ns way nth"), Example: Fault{For: beyondLease, By: time.Second}, Resource: true, OnMessages: true,
-		Text: "is slow to reach {other}{for}{how}", Short: "slow to reach",
+		Text: ": messages with {on} LATE{for}{how}",
 	},
 	{
 		Kind: Reboot, Where: OnProcess, Title: "crashes, and starts again without its memory",
 		Uses: strings.Fields("for_ns nth"), Example: Fault{For: time.Second}, Stops: true,
-		Text: "CRASHES and is down{for}, then restarted", Short: "down",
+		Text: "CRASHES and is down{for}, then restarted",
 	},
 	{
 		Kind: Evict, Where: OnServer, Title: "drops a key, as a full memory does",
 		Uses: strings.Fields("key"),
-		Text: "EVICTS a key",
+		Text: ": a key EVICTED",
 	},
 	{
 		Kind: Flush, Where: OnServer, Title: "drops all data: FLUSHALL",
 		Uses: []string{},
-		Text: "is FLUSHED",
+		Text: ": FLUSHED",
 	},
 	{
 		Kind: Duplicate, Where: OnLink, Title: "delivers requests twice",
 		Uses: strings.Fields("for_ns by_ns ppm nth"), Example: Fault{For: beyondLease, By: time.Second, PPM: 1_000_000}, MostPPM: 1_000_000, Resource: true, OnMessages: true,
-		Text: "sends requests to {other} TWICE{for}{how}", Short: "requests twice to",
+		Text: ": requests to {on} TWICE{for}{how}",
 	},
 	{
 		Kind: Reorder, Where: OnLink, Title: "delivers messages out of order",
 		Uses: strings.Fields("for_ns by_ns way"), Example: Fault{For: beyondLease, By: 100 * time.Millisecond}, Resource: true, OnMessages: true,
-		Text: "has its messages with {other} REORDERED{for}{how}", Short: "messages reordered with",
+		Text: ": messages with {on} REORDERED{for}{how}",
 	},
 	{
 		Kind: Lag, Where: OnServer, Title: "sends its changes late to its replicas",
 		Uses: strings.Fields("for_ns by_ns replica"), Example: Fault{For: time.Second},
-		Text: "LAGS{for}{how}", Short: "lags",
+		Text: ": replicas LAG{for}{how}",
 	},
 	{
 		Kind: SplitBrain, Where: OnLink, Title: "leads to the old master, while the others use the replica that has taken over",
 		Uses: strings.Fields("for_ns by_ns replica"), Example: Fault{For: beyondLease},
-		Text: "SPLITS: a replica takes over, and {words}{for}", End: "'s old master is demoted", Short: "splits",
+		Text: ": SPLIT{for}, a replica takes over{how}", End: ": old master demoted",
 	},
 	{
 		Kind: Switch, Where: OnLink, Title: "leads to another server, because the address has moved",
 		Uses: strings.Fields("for_ns"), Example: Fault{For: beyondLease},
-		Text: "reaches ANOTHER server than {other}{for}",
+		Text: ": reaches ANOTHER server than {on}{for}",
 	},
 }
 

@@ -57,7 +57,7 @@ func TestRandomRuns(t *testing.T) {
 	require.NoError(t, err)
 	play := func(n uint64, w search.Workload, d designs.Design) {
 		space := search.Space{Workload: w, Design: d}
-		r, err := space.Play(space.Setup(n))
+		r, err := space.Play(n, space.Schedule(n))
 		require.NoError(t, err)
 		found.compare(t, r.Log, true, "run %d of %s with %s", n, w.Name, d.Name)
 	}

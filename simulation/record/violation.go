@@ -34,9 +34,6 @@ const (
 	LeftOver ViolationKind = "goroutines left over"
 	// Panicked: the code under test panicked, or its setup or Close failed.
 	Panicked ViolationKind = "panic"
-	// KeyLeft: a client lost a round or released a lease, and when it ended later, a server still
-	// had its key. Only the test of random faults in package search looks for it.
-	KeyLeft ViolationKind = "key left behind"
 	// Unsimulated: the code under test called a clock method that can't be simulated.
 	Unsimulated ViolationKind = "not simulated"
 )

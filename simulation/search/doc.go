@@ -12,7 +12,6 @@
 //
 //   - A Space is a workload with a design, and a schedule that is drawn for each seed. Search plays its
 //     runs on all processors. Its report doesn't depend on their number.
-//   - A Setup is one run of a Space, as plain data: seed and schedule.
 //   - Space.Shrink removes faults and time from the schedule of a finding as long as the same kind of
 //     violation remains.
 package search

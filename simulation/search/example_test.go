@@ -44,7 +44,7 @@ func Example() {
 				if err != nil {
 					log.Fatal(err)
 				}
-				schedule := small.Setup.Schedule
+				schedule := small.Schedule
 				fmt.Printf("%s: %s by %d fault, a %s\n", design.Name, f.Kind, len(schedule), schedule[0].Kind)
 			}
 		}

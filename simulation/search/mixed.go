@@ -58,7 +58,7 @@ func mixed(c *simulation.Client) {
 	for round := range 3 {
 		d := draws{c, round * abouts}
 		c.Sleep(d.ms(aboutStart, 400))
-		if lease := get(c, d.pick(aboutWaiting, 3)); lease != nil {
+		if lease := get(c, "k", d.pick(aboutWaiting, 3)); lease != nil {
 			use(c, d, lease)
 		}
 	}
@@ -94,12 +94,12 @@ func joins(c *simulation.Client, about uint64) bool {
 	if c.Index == 2 && c.Pick(about, 2) == 0 {
 		return false
 	}
-	Look(c)
+	look(c)
 	return true
 }
 
-// Look lets clients that monitor the servers see them.
-func Look(c *simulation.Client) {
+// look lets clients that monitor the servers see them.
+func look(c *simulation.Client) {
 	if c.Coordinator == nil {
 		return
 	}
@@ -115,9 +115,8 @@ const (
 	waits     // let the library wait
 )
 
-// get gets the lock, or nil; why is in the log.
-func get(c *simulation.Client, way int) simulation.Lease {
-	const key = "k"
+// get gets a lock, or nil; why is in the log.
+func get(c *simulation.Client, key string, way int) simulation.Lease {
 	if way == waits {
 		lease, err := c.Acquire(key)
 		if err != nil {

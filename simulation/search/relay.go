@@ -1,6 +1,7 @@
 package search
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
@@ -8,9 +9,9 @@ import (
 )
 
 // relayWorkload is a workload for hand-offs, between processes and between the goroutines of a process. Two or three
-// clients hand leases off to each other by letters. The seed says which letters are late, lost, repeated or sent to
-// two receivers. The clients extend a lease before and after they hand it off and resume or
-// release a handle. Up to three more goroutines of each client wait for the same lock.
+// clients hand leases off to each other by letters. The seed says which letters are late, sent twice, lost or sent back.
+// The clients extend a lease before and after they hand it off, and resume or release a handle. Up to three more
+// goroutines of each client wait for the same lock.
 //
 // There are three servers, so that each vote counts.
 func relayWorkload() Workload {
@@ -25,8 +26,6 @@ func relayWorkload() Workload {
 	}
 }
 
-const relayRounds = 3
-
 // What a client draws for each round.
 const (
 	relayStart = iota
@@ -37,8 +36,8 @@ const (
 	relayExtends
 	relayEnd
 	relayBefore
+	relayLetters
 	relayReceiver
-	relayFate
 	relayDelay
 	relayAgain
 	relayTakes
@@ -53,21 +52,14 @@ func relay(c *simulation.Client) {
 	for range c.Pick(goroutines, 4) {
 		c.Go(takeTurns)
 	}
-	for round := range relayRounds {
+	for round := range 5 {
 		d := draws{c, round * relayings}
 		c.Sleep(d.ms(relayStart, 400))
-		lease := receive(c, d.pick(relayTakes, 12))
-		if lease == nil {
-			lease = get(c, d.pick(relayWaiting, 3))
+		lease := receive(c, d.pick(relayTakes, 24))
+		if lease == nil && round < 3 { // afterwards letters are still on their way
+			lease = get(c, "k", d.pick(relayWaiting, 3))
 		}
 		if lease != nil {
-			hold(c, lease, d)
-		}
-	}
-	// Letters are still on their way.
-	for round := range 2 {
-		d := draws{c, (relayRounds + round) * relayings}
-		if lease := receive(c, 20); lease != nil {
 			hold(c, lease, d)
 		}
 	}
@@ -78,7 +70,7 @@ func takeTurns(c *simulation.Client) {
 	for round := range 8 {
 		d := draws{c, round * relayings}
 		c.Sleep(d.ms(relayStart, 40))
-		lease := get(c, waits)
+		lease := get(c, "k", waits)
 		if lease == nil {
 			return
 		}
@@ -156,31 +148,16 @@ func hold(c *simulation.Client, lease simulation.Lease, d draws) {
 	}
 }
 
-// send sends a handle on its way.
+// send sends a handle on its way, to one client or twice, which may be to the sender itself, and late.
 func send(c *simulation.Client, text string, d draws) {
-	names := []string{"c1", "c2", "c3"}
-	names = append(names[:c.Index:c.Index], names[c.Index+1:]...)
-	at := d.pick(relayReceiver, len(names))
-	delay := func(about int) time.Duration {
-		if d.pick(about, 2) == 0 {
-			return 0
-		}
-		return d.ms(about+1000, 4000)
-	}
-	post := func(to string, takes time.Duration) {
+	for letter := range 1 + d.pick(relayLetters, 2) {
+		about := letter * 1000
+		to := fmt.Sprintf("c%d", 1+d.pick(relayReceiver+about, 3))
+		takes := d.some(relayDelay+about, 4000, 8000)
 		c.Go(func(c *simulation.Client) {
 			c.Sleep(takes)
 			letters := c.Letters(to)
 			*letters = append(*letters, text)
 		})
-	}
-	post(names[at], delay(relayDelay))
-	switch d.pick(relayFate, 6) {
-	case 0: // twice
-		post(names[at], delay(relayDelay+2000))
-	case 1, 2: // to the other client, too
-		post(names[1-at], delay(relayDelay+2000))
-	case 3: // and to itself, because maybe no other client got it
-		post(c.Name, delay(relayDelay+2000))
 	}
 }

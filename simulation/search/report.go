@@ -19,8 +19,6 @@ type Report struct {
 	Violating uint64
 	// Findings are sorted by their kinds and assumptions, and have each pair once.
 	Findings []Finding
-	// Ended says that everything that was asked for was played.
-	Ended bool
 }
 
 // Finding is one kind of violation, with the assumption that may excuse it.
@@ -32,14 +30,15 @@ type Finding struct {
 	Observed Assumption
 	// Runs is how many runs showed it.
 	Runs uint64
-	// Setup is the first of them, and Text is the check's description.
-	Setup Setup
-	Text  string
+	// Seed and Schedule are the first of them, and Text is the check's description.
+	Seed     uint64
+	Schedule simulation.Schedule
+	Text     string
 }
 
 // report is what one run showed.
-func (s Space) report(setup Setup, result simulation.Result) Report {
-	r := Report{Runs: 1, Struck: map[fault.Kind]int{}, Findings: s.findings(setup, result)}
+func (s Space) report(seed uint64, schedule simulation.Schedule, result simulation.Result) Report {
+	r := Report{Runs: 1, Struck: map[fault.Kind]int{}, Findings: s.findings(seed, schedule, result)}
 	for e := range result.Log.All() {
 		if e.Kind == record.Suffered {
 			r.Struck[e.Fault.Kind]++
@@ -75,10 +74,10 @@ func (r *Report) add(u Report) {
 }
 
 // findings is what the checks found in a run.
-func (s Space) findings(setup Setup, result simulation.Result) (all []Finding) {
+func (s Space) findings(seed uint64, schedule simulation.Schedule, result simulation.Result) (all []Finding) {
 	for _, v := range result.Log.Violations() {
 		text, _, _ := strings.Cut(v.Text, "\n") // below it are stacks
-		f := Finding{v.Kind, excuse(s.config(), result, v), Assumption(v.Assumption), 1, setup, text}
+		f := Finding{v.Kind, excuse(s.config(), result, v), Assumption(v.Assumption), 1, seed, schedule, text}
 		if !slices.ContainsFunc(all, func(g Finding) bool { return g.Kind == f.Kind && g.Assumption == f.Assumption }) {
 			all = append(all, f)
 		}

@@ -19,12 +19,12 @@ func Search(ctx context.Context, s Space, seeds uint64, progress func(runs, viol
 	report.Struck = map[fault.Kind]int{}
 	// What a run showed is looked for where it is played: its log is large.
 	play := func(seed uint64) (Report, error) {
-		setup := s.Setup(seed)
-		result, err := s.Play(setup)
+		schedule := s.Schedule(seed)
+		result, err := s.Play(seed, schedule)
 		if err != nil {
 			return Report{}, err
 		}
-		return s.report(setup, result), nil
+		return s.report(seed, schedule, result), nil
 	}
 	err = farm.Play(ctx, seeds, play, func(_ uint64, next Report) {
 		report.add(next)
@@ -32,6 +32,5 @@ func Search(ctx context.Context, s Space, seeds uint64, progress func(runs, viol
 			progress(report.Runs, report.Violating)
 		}
 	})
-	report.Ended = report.Runs == seeds
 	return report, err
 }

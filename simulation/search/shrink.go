@@ -18,24 +18,23 @@ import (
 // The error is simulation.ErrConfig, or says that the run shows no such violation.
 func (s Space) Shrink(f Finding) (small Finding, runs int, err error) {
 	shows := func(schedule simulation.Schedule) bool {
-		setup := Setup{f.Setup.Seed, schedule}
-		result, failed := s.Play(setup)
+		result, failed := s.Play(f.Seed, schedule)
 		if failed != nil {
 			err = failed
 			return false
 		}
 		runs++
-		found := s.findings(setup, result)
+		found := s.findings(f.Seed, schedule, result)
 		i := slices.IndexFunc(found, func(g Finding) bool { return g.Kind == f.Kind && g.Observed == f.Observed })
 		if i >= 0 {
 			small = found[i]
 		}
 		return i >= 0
 	}
-	if !shows(f.Setup.Schedule) {
+	if !shows(f.Schedule) {
 		return f, 0, cmp.Or(err, fmt.Errorf("search: the run doesn't show %q", f.Kind))
 	}
-	shrink(f.Setup.Schedule, shows)
+	shrink(f.Schedule, shows)
 	return small, runs, err
 }
 

@@ -26,28 +26,22 @@ type Space struct {
 	Most int
 }
 
-// Setup is one run of a Space, as plain data: it gives the same trace each time, as long as the code under
-// test is the same.
-type Setup struct {
-	Seed     uint64              `json:"seed"`
-	Schedule simulation.Schedule `json:"schedule"`
-}
-
-// Play plays a run, whether or not the Space would draw it.
+// Play plays a run, whether or not the Space would draw its schedule. It gives the same trace each time, as long as
+// the code under test is the same.
 //
 // All errors are simulation.ErrConfig.
-func (s Space) Play(setup Setup) (simulation.Result, error) {
-	return simulation.Run(setup.Seed, s.config(), setup.Schedule, s.Workload.Work)
+func (s Space) Play(seed uint64, schedule simulation.Schedule) (simulation.Result, error) {
+	return simulation.Run(seed, s.config(), schedule, s.Workload.Work)
 }
 
-// Setup is the run of a seed.
-func (s Space) Setup(seed uint64) Setup {
+// Schedule is the schedule of a seed.
+func (s Space) Schedule(seed uint64) simulation.Schedule {
 	cfg := s.config()
 	schedule := simulation.Draw(seed, cfg, s.kinds(), cmp.Or(s.Most, 6), cmp.Or(s.Workload.Span, 10*time.Second))
 	if s.Within {
 		schedule = within(schedule, cfg)
 	}
-	return Setup{seed, schedule}
+	return schedule
 }
 
 func (s Space) config() simulation.Config { return s.Design.Configure(s.Workload.Base) }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/byname"
 )
 
 // Workload is what the clients of a run do.
@@ -16,4 +17,14 @@ type Workload struct {
 	Work simulation.Workload
 	// Span is the time over which faults are drawn. Default 10 s.
 	Span time.Duration
+}
+
+// Workloads are the workloads for searches, the default first.
+func Workloads() []Workload {
+	return []Workload{Mixed(), relayWorkload()}
+}
+
+// ByName gives the workload of that name. The error lists the names.
+func ByName(name string) (Workload, error) {
+	return byname.Find("workload", name, Workloads(), func(w Workload) string { return w.Name })
 }

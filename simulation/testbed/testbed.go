@@ -18,12 +18,11 @@ func Main(yours ...designs.Design) {
 			os.Exit(2)
 		}
 	}
-	all := designs.Registered()
-	if len(all) == 0 {
-		fmt.Fprintln(os.Stderr, "testbed: register a design first")
+	if len(yours) == 0 {
+		fmt.Fprintln(os.Stderr, "testbed: there is no design to test")
 		os.Exit(2)
 	}
-	command.Main("go run .", arguments(os.Args[1:], all))
+	command.Main("go run .", arguments(os.Args[1:], yours))
 }
 
 // arguments are those of redlocksim that do what these do here: without a command, the row of

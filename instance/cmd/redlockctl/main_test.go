@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		main() // it exits
 	}
-	instancetest.AtOnce(8)
+	instancetest.AtOnce(16)
 	if signal.Ignored(os.Interrupt) {
 		// A script started this program in its background, and the commands of the tests would inherit
 		// that. A signal that a program takes is not ignored in what it starts.

@@ -9,7 +9,6 @@
 //	redlocksim servers -n 3                          real servers for tests of your own, with faults over HTTP
 //	redlocksim explore -design default -seeds 5000   random faults: what breaks a design, made small
 //	redlocksim explore -within                       only covered faults: every finding is a bug
-//	redlocksim mutants                               one mistake at a time in the library, and which check notices
 //
 // Every command exits with 0 on success, 1 on failure and 2 for wrong usage.
 package main

@@ -16,56 +16,36 @@ import (
 	"github.com/redquorum/redlock/simulation/box"
 )
 
-func init() {
-	generators["box-kinds"] = boxKinds
-	generators["box-words"] = boxWords
-	generators["box-clients"] = boxClients
-	generators["box-schedules"] = boxSchedules
-	generators["box-report"] = boxReport
-}
-
-// boxKinds is a table of the kinds.
-func boxKinds([]string) (string, error) {
-	var rows [][]string
-	for _, kind := range box.Kinds() {
-		rows = append(rows, []string{string(kind), kind.Means()})
-	}
-	return table("finding | what it means", rows), nil
-}
-
 // stepConstant is the constant of a word of a schedule, whose comment says what it means.
 var stepConstant = regexp.MustCompile(`(?m)^\t\w+ +verb += "(\w+)" +// (.*)$`)
 
 // boxWords is the table of the words of a schedule, but for those of live. Its word is "servers" for those alone that
 // redlocksim servers takes, where all clients share the links.
-func boxWords(words []string) (string, error) {
-	text, err := os.ReadFile("../simulation/box/step.go")
-	if err != nil {
-		return "", err
-	}
-	_, list, _ := strings.Cut(string(text), "const (")
+func boxWords(t *testing.T, words []string) string {
 	forms := [][2]string{{"a client", "c1 %s"}, {"its process", "%s c1"}, {"a server", "%s A"}, {"a client's link to a server", "%s c1 A"}}
-	if len(words) > 0 {
-		forms[2], forms[3] = [2]string{"a server", "%s A"}, [2]string{"the link to a server", "%s A"}
+	shared := len(words) > 0
+	if shared {
+		forms = [][2]string{{}, {}, {"a server", "%s A"}, {"the link to a server", "%s A"}}
 	}
 	var rows [][]string
-	for i, block := range strings.Split(list, "const (") {
+	blocks := strings.Split(read(t, "../simulation/box/step.go"), "const (")
+	require.Greater(t, len(blocks), len(forms))
+	for i, form := range forms {
 		var steps []string
-		for _, found := range stepConstant.FindAllStringSubmatch(block, -1) {
-			says := found[2]
-			if strings.HasPrefix(says, "live: ") || len(words) > 0 && (i < 2 || found[1] == "trap" || found[1] == "free") {
-				continue
-			}
-			if len(words) > 0 {
+		for _, found := range stepConstant.FindAllStringSubmatch(blocks[i+1], -1) {
+			word, says := found[1], found[2]
+			if shared {
 				says, _, _ = strings.Cut(strings.ReplaceAll(says, "c1 ", ""), ", except")
 			}
-			steps = append(steps, fmt.Sprintf("**"+forms[i][1]+"**: %s", found[1], says))
+			if !strings.HasPrefix(says, "live: ") && !(shared && (word == "trap" || word == "free")) {
+				steps = append(steps, fmt.Sprintf("**"+form[1]+"**: %s", word, says))
+			}
 		}
-		if len(steps) > 0 {
-			rows = append(rows, []string{forms[i][0], strings.Join(steps, "<br>")})
+		if form[0] != "" {
+			rows = append(rows, []string{form[0], strings.Join(steps, "<br>")})
 		}
 	}
-	return table("what | steps", rows), nil
+	return table("what | steps", rows)
 }
 
 // recordedClient is a lock client that was played, and what its authors write.
@@ -80,32 +60,23 @@ type recordedClient struct {
 	box.Report `json:"-"`
 }
 
-// clientsFile lists the clients in the order of the page. Copy quotations from their file.
-const clientsFile = "testdata/clients.json"
-
-func recordedClients() ([]recordedClient, error) {
-	clients, err := readRecorded[[]recordedClient](clientsFile)
+// recordedClients are in the order of the page. Copy quotations from their file.
+func recordedClients(t *testing.T) []recordedClient {
+	clients := readRecorded[[]recordedClient](t, "testdata/clients.json")
 	for i := range clients {
-		if err == nil {
-			clients[i].Report, err = readRecorded[box.Report]("testdata/clients/" + clients[i].Record + ".json")
-		}
+		clients[i].Report = readRecorded[box.Report](t, "testdata/clients/"+clients[i].Record+".json")
 	}
-	return clients, err
+	return clients
 }
 
 // What is quoted is in the file of the version that was played, where that is on this machine.
 func TestClientsSayIt(t *testing.T) {
-	clients, err := recordedClients()
-	require.NoError(t, err)
-	records, err := filepath.Glob("testdata/clients/*.json")
-	require.NoError(t, err)
-	require.Len(t, clients, len(records), "each recording is in "+clientsFile)
 	modules, err := exec.Command("go", "env", "GOMODCACHE").Output()
 	require.NoError(t, err)
 	plain := func(text string) string {
 		return strings.Join(strings.Fields(strings.NewReplacer("//", "", "*", "", "`", "", "_", "").Replace(text)), " ")
 	}
-	for _, c := range clients {
+	for _, c := range recordedClients(t) {
 		if _, version, ok := strings.Cut(strings.ReplaceAll(c.File, "/@", "/"), "@"); ok { // "/@" is npm's
 			require.True(t, strings.HasPrefix(version, c.Version+"/"), "%s was played in version %s", c.File, c.Version)
 		}
@@ -124,11 +95,7 @@ func TestClientsSayIt(t *testing.T) {
 
 // boxClients is the table of the clients: what they say, and what broke. Where the lock of the Redis document breaks,
 // too, the fault alone is named.
-func boxClients([]string) (string, error) {
-	clients, err := recordedClients()
-	if err != nil {
-		return "", err
-	}
+func boxClients(t *testing.T, _ []string) string {
 	limits := slices.DeleteFunc(box.Faults(), func(fault string) bool { return len(box.Limits(fault)) == 0 })
 	var rows [][]string
 	quoted := map[string]bool{}
@@ -139,7 +106,7 @@ func boxClients([]string) (string, error) {
 		quoted[text] = true
 		return "\u201c" + text + "\u201d"
 	}
-	for _, c := range clients {
+	for _, c := range recordedClients(t) {
 		says := quote(c.Says)
 		for _, a := range c.Admits {
 			says += fmt.Sprintf("; %s: %s", strings.ToLower(a.Of), quote(a.Says))
@@ -152,16 +119,14 @@ func boxClients([]string) (string, error) {
 		if slices.Equal(shown, limits) {
 			shown = []string{"all"}
 		}
-		plays := 0
 		for _, t := range c.Tallies {
-			plays += t.Plays
 			if t.Refused > 0 {
 				own = append(own, fmt.Sprintf("late writes refused by token: %s", t.Fault))
 			}
 		}
-		rows = append(rows, []string{strings.Join(strings.Fields(c.Name+" "+c.Version), " "), says + " " + source, strings.Join(shown, ", "), strings.Join(own, "; "), strconv.Itoa(plays)})
+		rows = append(rows, []string{strings.TrimSpace(c.Name + " " + c.Version), says + " " + source, strings.Join(shown, ", "), strings.Join(own, "; "), strconv.Itoa(c.Played())})
 	}
-	return table("client | in its own words | limits, of "+strings.Join(limits, ", ")+" | its own findings | plays", rows), nil
+	return table("client | in its own words | limits, of "+strings.Join(limits, ", ")+" | its own findings | plays", rows)
 }
 
 // boxResults lists the faults under which a client shows what the Redis document's lock shows, and its own findings with
@@ -193,55 +158,40 @@ func boxResults(r box.Report) (limits, own []string) {
 
 // boxSchedules has each kind of finding that some client shows on its own account, in the shortest schedule that showed
 // it again. Kinds with the same schedule share a row.
-func boxSchedules([]string) (string, error) {
-	clients, err := recordedClients()
-	if err != nil {
-		return "", err
-	}
+func boxSchedules(t *testing.T, _ []string) string {
 	var rows [][]string
-	places := map[string]int{} // of the rows
 	for _, kind := range box.Kinds() {
-		client, best := "", &box.Broken{}
-		for _, c := range clients {
+		var best *box.Broken
+		var row []string
+		for _, c := range recordedClients(t) {
 			for _, k := range c.Broken {
-				shorter := client == "" || len(k.Shown.Schedule) < len(best.Shown.Schedule)
-				if k.Kind == kind && !k.Limit && k.Repeated > 0 && shorter {
-					client, best = c.Name, k
+				if k.Kind == kind && !k.Limit && k.Repeated > 0 && (best == nil || len(k.Shown.Schedule) < len(best.Shown.Schedule)) {
+					best, row = k, []string{string(kind), k.Shown.Schedule.String(), fmt.Sprintf("%s, %d of %d", c.Name, k.Repeated, k.Again)}
 				}
 			}
 		}
-		schedule := best.Shown.Schedule.String()
-		if at, ok := places[client+schedule]; ok {
+		if at := slices.IndexFunc(rows, func(r []string) bool { return best != nil && slices.Equal(r[1:], row[1:]) }); at >= 0 {
 			rows[at][0] += ", " + string(kind)
-		} else if client != "" {
-			places[client+schedule] = len(rows)
-			rows = append(rows, []string{string(kind), schedule, fmt.Sprintf("%s, %d of %d", client, best.Repeated, best.Again)})
+		} else if best != nil {
+			rows = append(rows, row)
 		}
 	}
-	return table("finding | shortest schedule | of, and again in", rows), nil
+	return table("finding | shortest schedule | of, and again in", rows)
 }
 
 // boxReport says what was found, and the command that shows it again. Its words are a recording's name, the fault and the
 // kind, as in "02-redsync network: two holders".
-func boxReport(words []string) (string, error) {
-	clients, err := recordedClients()
-	if err != nil {
-		return "", err
-	}
+func boxReport(t *testing.T, words []string) string {
 	of := strings.Join(words, " ")
-	for _, c := range clients {
+	for _, c := range recordedClients(t) {
 		for _, k := range c.Broken {
 			if fmt.Sprintf("%s %s: %s", c.Record, k.Fault, k.Kind) == of {
-				plays := 0
-				for _, t := range c.Tallies {
-					if t.Fault == k.Fault {
-						plays = t.Plays
-					}
-				}
+				tally := c.Tallies[slices.IndexFunc(c.Tallies, func(t *box.Tally) bool { return t.Fault == k.Fault })]
 				return fmt.Sprintf("%s: %s (%d of %d plays, again in %d of %d).\n\n```text\nredlocksim box %s -- %s\n```\n",
-					c.Version, k.Finding().Text, k.Plays, plays, k.Repeated, k.Again, k.Flags(), c.Command), nil
+					c.Version, k.Finding().Text, k.Plays, tally.Plays, k.Repeated, k.Again, k.Flags(), c.Command)
 			}
 		}
 	}
-	return "", fmt.Errorf("no recording shows %q", of)
+	require.Fail(t, "no recording shows "+of)
+	return ""
 }

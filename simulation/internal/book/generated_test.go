@@ -2,8 +2,7 @@ package book_test
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
+	_ "embed"
 	"flag"
 	"fmt"
 	"os"
@@ -12,11 +11,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"text/template"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/simulation/box"
 	"github.com/redquorum/redlock/simulation/internal/long"
+	"github.com/redquorum/redlock/simulation/internal/origin"
+	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
 var update = flag.Bool("update", false, "rewrite the generated parts of the documentation")
@@ -36,52 +40,88 @@ and read the difference before you commit it.`
 //	<!-- end -->
 //
 // generators has the generators by their first word. Each gets the other words.
-var generators = map[string]func(words []string) (string, error){
-	"example": exampleBlock,
-	"code":    codeBlock,
-	"file":    fileBlock,
+var generators = map[string]func(t *testing.T, words []string) string{
+	"example": exampleBlock, "code": codeBlock, "file": fileBlock,
+	"scenario-list": scenarioList, "design-list": designList, "picture": picture, "ends": ends,
+	"searched": searched, "rollouts": rolloutTable,
+	"matrix": matrixTable, "overvalued": overvalued, "faults": faultTable, "harm": harm, "intervals": intervals, "runs": runsInAll,
+	"recorded": recordedSentence, "live": liveTable, "live-servers": liveServers,
+	"bench": benchTable, "bench-settings": benchSettings, "speed": speed,
+	"box-kinds": func(t *testing.T, _ []string) string { return fill(t, "box-kinds", box.Kinds()) },
+	"box-words": boxWords, "box-clients": boxClients, "box-schedules": boxSchedules, "box-report": boxReport,
 }
 
 // slow are the generators that take long: their parts are only made again with -update or REDLOCK_LONG.
-var slow = map[string]bool{}
+var slow = map[string]bool{"searched": true}
 
-// generatedFiles are files that are generated as a whole, by their names in this folder.
-var generatedFiles = map[string]func() ([]byte, error){}
+// parts are the texts of the generators that lay out what is there, and compute nothing.
+//
+//go:embed parts.tmpl
+var parts string
+
+var templates = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
+	"ms":      func(us float64) float64 { return us / 1000 },
+	"grouped": func(n float64) string { return timeline.Grouped(int64(n)) },
+	"day": func(date string) (string, error) {
+		day, err := time.Parse(time.DateOnly, date)
+		return day.Format("2 January 2006"), err
+	},
+	"changed": func(recorded string) (string, error) {
+		lock, err := origin.Lock("..")
+		if recorded == lock {
+			return "", err
+		}
+		return " **The lock has changed since then.**", err
+	},
+}).Parse(parts))
+
+// fill fills in a template of parts.
+func fill(t *testing.T, name string, data any) string {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, templates.ExecuteTemplate(&b, name, data))
+	return b.String()
+}
 
 var generatedPart = regexp.MustCompile(`(?s)<!-- generated: ([^\n]*?) -->\n(.*?)<!-- end -->`)
 
 // pages lists every page: those to read, the reference, and the README.
 func pages(t *testing.T) []string {
 	t.Helper()
-	return append(slices.Concat(pagesIn(t, "."), pagesIn(t, "reference")), "../README.md")
+	read, err := filepath.Glob("*.md")
+	require.NoError(t, err)
+	reference, err := filepath.Glob("reference/*.md")
+	require.NoError(t, err)
+	require.NotEmpty(t, reference)
+	return slices.Concat(read, reference, []string{"../README.md"})
 }
 
-// pagesIn lists the pages of a folder, which has some.
-func pagesIn(t *testing.T, folder string) []string {
+// read gives the text of a file, by its path from the folder docs.
+func read(t *testing.T, path string) string {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(folder, "*.md"))
+	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.NotEmpty(t, list)
-	return list
+	return string(text)
 }
 
 func TestGeneratedParts(t *testing.T) {
 	used := map[string]bool{}
 	for _, page := range pages(t) {
 		t.Run(filepath.ToSlash(page), func(t *testing.T) {
-			old, err := os.ReadFile(page)
-			require.NoError(t, err)
-			fresh, err := regenerate(old, used)
-			require.NoError(t, err)
-			if bytes.Equal(old, fresh) {
-				return
-			}
-			if *update {
-				require.NoError(t, os.WriteFile(page, fresh, 0o644))
-				return
-			}
-			assert.Equal(t, string(old), string(fresh), "expected is the page, and actual what the code says")
-			t.Errorf(stale, page)
+			old := read(t, page)
+			fresh := generatedPart.ReplaceAllStringFunc(old, func(part string) string {
+				title := generatedPart.FindStringSubmatch(part)[1]
+				words := strings.Fields(title)
+				require.Contains(t, generators, words[0])
+				used[words[0]] = true
+				if slow[words[0]] && !long.Asked() && !*update {
+					return part
+				}
+				text := generators[words[0]](t, words[1:])
+				return "<!-- generated: " + title + " -->\n" + strings.TrimRight(text, "\n") + "\n<!-- end -->"
+			})
+			require.Len(t, generatedPart.FindAllString(fresh, -1), strings.Count(fresh, "<!-- generated:"), "each part ends with <!-- end -->")
+			keep(t, page, []byte(fresh))
 		})
 	}
 	for name := range generators {
@@ -89,115 +129,64 @@ func TestGeneratedParts(t *testing.T) {
 	}
 }
 
+// keep compares a file with what the code says, or writes it.
+func keep(t *testing.T, file string, fresh []byte) {
+	t.Helper()
+	old, err := os.ReadFile(file)
+	switch {
+	case err == nil && bytes.Equal(old, fresh):
+	case *update:
+		require.NoError(t, os.WriteFile(file, fresh, 0o644))
+	default:
+		assert.Equal(t, string(old), string(fresh), "expected is the file, and actual what the code says")
+		t.Errorf(stale, file)
+	}
+}
+
 // Every block of Go on a page comes from a test that is compiled and run, but for the program of
 // getting-started.md, which a test of docs/deploy runs.
 func TestEveryProgramIsRun(t *testing.T) {
 	for _, page := range pages(t) {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
 		if page != "getting-started.md" {
-			assert.NotContains(t, generatedPart.ReplaceAllString(string(text), ""), "\n```go\n", "%s: make it an example, and generate it", page)
+			assert.NotContains(t, generatedPart.ReplaceAllString(read(t, page), ""), "\n```go\n", "%s: make it an example, and generate it", page)
 		}
 	}
-}
-
-func TestGeneratedFiles(t *testing.T) {
-	for name, generate := range generatedFiles {
-		t.Run(name, func(t *testing.T) {
-			fresh, err := generate()
-			require.NoError(t, err)
-			old, err := os.ReadFile(name)
-			switch {
-			case err == nil && bytes.Equal(old, fresh):
-			case *update:
-				require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
-				require.NoError(t, os.WriteFile(name, fresh, 0o644))
-			default:
-				t.Errorf(stale, name)
-			}
-		})
-	}
-}
-
-// regenerate regenerates a page's generated parts.
-func regenerate(page []byte, used map[string]bool) ([]byte, error) {
-	var errs []error
-	fresh := generatedPart.ReplaceAllFunc(page, func(part []byte) []byte {
-		title := string(generatedPart.FindSubmatch(part)[1])
-		words := strings.Fields(title)
-		if len(words) == 0 || generators[words[0]] == nil {
-			errs = append(errs, fmt.Errorf("there is no generator for %q", title))
-			return part
-		}
-		if used[title] {
-			errs = append(errs, fmt.Errorf("%q is generated twice: link to the first", title))
-		}
-		used[title], used[words[0]] = true, true
-		if slow[words[0]] && !long.Asked() && !*update {
-			return part
-		}
-		text, err := generators[words[0]](words[1:])
-		if err != nil {
-			errs = append(errs, fmt.Errorf("generating %q: %w", title, err))
-			return part
-		}
-		return []byte("<!-- generated: " + title + " -->\n" + strings.TrimRight(text, "\n") + "\n<!-- end -->")
-	})
-	if n, m := bytes.Count(fresh, []byte("<!-- generated:")), len(generatedPart.FindAll(fresh, -1)); n != m {
-		errs = append(errs, fmt.Errorf("%d parts begin, and %d of them end with <!-- end -->", n, m))
-	}
-	return fresh, errors.Join(errs...)
 }
 
 // exampleBlock returns the body of an example function, which its package's tests compile and run: words are the
 // package's folder and the function.
-func exampleBlock(words []string) (string, error) {
-	text, err := declared(words[0], words[1])
-	if err != nil {
-		return "", err
-	}
-	_, body, _ := strings.Cut(text, "{\n")
-	return "```go\n" + regexp.MustCompile("(?m)^\t").ReplaceAllString(strings.TrimSuffix(body, "}\n"), "") + "```", nil
+func exampleBlock(t *testing.T, words []string) string {
+	_, body, _ := strings.Cut(declared(t, words[0], words[1]), "{\n")
+	return "```go\n" + regexp.MustCompile("(?m)^\t").ReplaceAllString(strings.TrimSuffix(body, "}\n"), "") + "```"
 }
 
-// codeBlock returns whole declarations with their comments: words are the package's folder and the names, those of
-// methods as "type.method".
-func codeBlock(words []string) (string, error) {
+// codeBlock returns whole functions with their comments: words are the package's folder and the names.
+func codeBlock(t *testing.T, words []string) string {
 	var parts []string
 	for _, name := range words[1:] {
-		text, err := declared(words[0], name)
-		if err != nil {
-			return "", err
-		}
-		parts = append(parts, text)
+		parts = append(parts, declared(t, words[0], name))
 	}
-	return "```go\n" + strings.Join(parts, "\n") + "```", nil
+	return "```go\n" + strings.Join(parts, "\n") + "```"
 }
 
-// declared finds a function or a method in the files of a package, as gofmt writes it, with its comment.
-func declared(folder, name string) (string, error) {
-	what := `func ` + name
-	if of, method, is := strings.Cut(name, "."); is {
-		what = `func \(\w+ \*?` + of + `\) ` + method
-	}
-	decl := regexp.MustCompile(`(?m)(?:^//.*\n)*^` + what + `\(.*\n(?:(?:[\t)].*)?\n)*\}\n`)
+// declared finds a function in the files of a package, as gofmt writes it, with its comment.
+func declared(t *testing.T, folder, name string) string {
+	t.Helper()
+	decl := regexp.MustCompile(`(?m)(?:^//.*\n)*^func ` + name + `\(.*\n(?:(?:[\t)].*)?\n)*\}\n`)
 	files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
+	require.NoError(t, err)
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return "", err
-		}
-		if found := decl.Find(text); found != nil {
-			return string(found), nil
+		if found := decl.FindString(read(t, file)); found != "" {
+			return found
 		}
 	}
-	return "", errors.Join(err, fmt.Errorf("there is no function %s in %s", name, folder))
+	require.Fail(t, "there is no such function", "%s in %s", name, folder)
+	return ""
 }
 
 // fileBlock gives a file as a whole, by its path from the folder docs.
-func fileBlock(words []string) (string, error) {
-	text, err := os.ReadFile(filepath.FromSlash(words[0]))
-	return "```" + strings.TrimPrefix(filepath.Ext(words[0]), ".") + "\n" + string(text) + "```", err
+func fileBlock(t *testing.T, words []string) string {
+	return "```" + strings.TrimPrefix(filepath.Ext(words[0]), ".") + "\n" + read(t, words[0]) + "```"
 }
 
 // table writes a Markdown table.
@@ -209,13 +198,4 @@ func table(head string, rows [][]string) string {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
 	}
 	return b.String()
-}
-
-// readRecorded reads a file of testdata, in which a command or a test has recorded results.
-func readRecorded[T any](file string) (r T, err error) {
-	text, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(text, &r)
-	}
-	return r, err
 }

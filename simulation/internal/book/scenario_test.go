@@ -1,109 +1,98 @@
 package book_test
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/internal/drawing"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
-	"github.com/redquorum/redlock/simulation/internal/timeline"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
-func init() {
-	generators["picture"] = picture
-	for _, name := range stories {
-		words := strings.Fields(name)
-		generatedFiles[storyFile(words)] = func() ([]byte, error) { return storyPicture(words) }
-	}
-	generators["ends"] = ends
-}
+// The verdicts in these tables are those that the tests of package scenarios check.
 
-// stories are the runs that pages tell, each with a picture.
-var stories = []string{"S1 default", "S1 token-admit", "S2 default", "S3 default", "S4 redlock", "S4 default", "S6c redlock"}
-
-// storySeed is the seed of all stories.
-const storySeed = 1
-
-// tell plays a scenario with a design, and checks how it ends.
-func tell(words []string) (s scenarios.Scenario, d designs.Design, tl *timeline.Timeline, err error) {
-	if s, err = scenarios.ByID(words[0]); err != nil {
-		return s, d, nil, err
-	}
-	if d, err = s.Design(words[1]); err != nil {
-		return s, d, nil, err
-	}
-	result, err := s.Play(storySeed, d)
-	if err != nil {
-		return s, d, nil, err
-	}
-	return s, d, timeline.Of(result.Log), s.Check(result, d)
-}
-
-// storyFile is the name of a story's picture.
-func storyFile(words []string) string {
-	return "figures/" + strings.ToLower(strings.Join(words, "-")) + ".svg"
-}
-
-// picture shows a run, with the command that tells its steps.
-func picture(words []string) (string, error) {
-	if !slices.Contains(stories, strings.Join(words, " ")) {
-		return "", fmt.Errorf("there is no picture of %q: add it to stories", words)
-	}
-	s, d, _, err := tell(words)
-	return fmt.Sprintf("![%s, with %s](%s)\n\n```sh\ngo run ./simulation/cmd/redlocksim run %s -design %s -seed %d\n```",
-		s.Title, d.Name, storyFile(words), s.ID, d.Name, storySeed), err
-}
-
-func storyPicture(words []string) ([]byte, error) {
-	s, d, tl, err := tell(words)
-	if err != nil {
-		return nil, err
-	}
-	c := drawing.Canvas{Title: s.ID + " with " + d.Name}
-	tl.Draw(&c)
-	var svg bytes.Buffer
-	err = c.SVG(&svg)
-	return svg.Bytes(), err
-}
-
-// ends plays scenarios with a few designs, and has a row for each scenario and a column
-// for each design: words are the designs, separated by commas, and the scenarios.
-func ends(words []string) (string, error) {
+// ends has a row for each scenario and a column for each design: words are the designs, separated by commas, and the
+// scenarios.
+func ends(t *testing.T, words []string) string {
 	names := strings.Split(words[0], ",")
 	var rows [][]string
 	for _, id := range words[1:] {
 		s, err := scenarios.ByID(id)
-		if err != nil {
-			return "", err
-		}
+		require.NoError(t, err)
 		row := []string{fmt.Sprintf("[%s](reference/scenarios.md#%s): %s", s.ID, strings.ToLower(s.ID), s.Title)}
 		for _, name := range names {
 			cell := ""
-			if _, known := s.Verdicts[name]; known {
-				_, d, _, err := tell([]string{id, name})
-				if err != nil {
-					return "", err
-				}
-				cell = holds(s, d)
+			if v, known := s.Verdicts[name]; known {
+				cell = holds(v)
 			}
 			row = append(row, cell)
 		}
 		rows = append(rows, row)
 	}
-	return table("scenario | `"+strings.Join(names, "` | `")+"`", rows), nil
+	return table("scenario | `"+strings.Join(names, "` | `")+"`", rows)
 }
 
-// holds is the verdict that a run's check has confirmed, in a cell.
-func holds(s scenarios.Scenario, d designs.Design) string {
-	v := s.Verdicts[d.Name]
+// holds is a verdict in a cell.
+func holds(v scenarios.Verdict) string {
 	switch {
-	case v.Safe() && slices.Contains(v.Never, "c1 acquired") && slices.Contains(v.Never, "c2 acquired"):
+	case !v.Safe():
+		return "**" + v.String() + "**"
+	case slices.Contains(v.Never, "c1 acquired") && slices.Contains(v.Never, "c2 acquired"):
 		return "holds: nobody gets the lock"
-	case v.Safe():
+	default:
 		return "holds"
 	}
-	return "**" + v.String() + "**"
+}
+
+// severity are the kinds of violations in scenarios, the worst first.
+var severity = []record.ViolationKind{record.LostUpdate, record.StaleWrite, record.TokenOrder, record.TwoHolders, record.Overvalued, record.NoProgress}
+
+// worst is a verdict with the worst violation alone; "" if nothing is violated.
+func worst(v scenarios.Verdict) string {
+	if i := slices.IndexFunc(severity, func(k record.ViolationKind) bool { return slices.Contains(v.Kinds, k) }); i >= 0 {
+		v.Kinds = severity[i : i+1]
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(holds(v), "holds"), ": ")
+}
+
+// scenarioList has a row for each scenario. The last column has the designs that are played in this scenario alone.
+func scenarioList(*testing.T, []string) string {
+	shown := []string{"setpx-cad", "redlock", "default", "token-admit"}
+	var rows [][]string
+	for _, s := range scenarios.All() {
+		row := []string{fmt.Sprintf(`<a id="%s"></a>%s`, strings.ToLower(s.ID), s.ID), s.Title}
+		for _, name := range shown {
+			cell := "–"
+			if v, known := s.Verdicts[name]; known {
+				cell = worst(v)
+			}
+			row = append(row, cell)
+		}
+		var own []string
+		for _, d := range s.Variants {
+			own = append(own, fmt.Sprintf("`%s`: %s", d.Name, cmp.Or(worst(s.Verdicts[d.Name]), "holds")))
+		}
+		rows = append(rows, append(row, strings.Join(own, "<br>")))
+	}
+	return table("| what happens | `"+strings.Join(shown, "` | `")+"` | its own designs", rows)
+}
+
+// designList has a table for each group of designs. redlocksim list describes those of a single scenario.
+func designList(*testing.T, []string) string {
+	var b strings.Builder
+	var rows [][]string
+	all := designs.All()
+	for i, d := range all {
+		rows = append(rows, []string{"`" + d.Name + "`", d.Title, strings.TrimSuffix(d.Breaks, ".")})
+		if i+1 == len(all) || all[i+1].Group != d.Group {
+			fmt.Fprintf(&b, "## %s%s\n\n%s\n", strings.ToUpper(string(d.Group[:1])), d.Group[1:], table("design | what it is | what breaks it", rows))
+			rows = nil
+		}
+	}
+	return b.String()
 }

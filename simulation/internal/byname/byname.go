@@ -2,11 +2,15 @@
 package byname
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
 
-// Find returns the first thing with the name, in any case. The error lists all names.
+// ErrUnknown is wrapped by the error for a name that nothing has.
+var ErrUnknown = errors.New("unknown name")
+
+// Find returns the first thing with the name, in any case. The error Is ErrUnknown, and lists all names.
 func Find[T any](what, name string, all []T, nameOf func(T) string) (found T, err error) {
 	names := make([]string, len(all))
 	for i, one := range all {
@@ -14,5 +18,5 @@ func Find[T any](what, name string, all []T, nameOf func(T) string) (found T, er
 			return one, nil
 		}
 	}
-	return found, fmt.Errorf("no %s %q; there are %s", what, name, strings.Join(names, ", "))
+	return found, fmt.Errorf("%w: no %s %q; there are %s", ErrUnknown, what, name, strings.Join(names, ", "))
 }

@@ -2,7 +2,6 @@ package cells
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,9 +13,6 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/byname"
 	"github.com/redquorum/redlock/simulation/search"
 )
-
-// ErrUnknown is wrapped by the error for a name that no fault has.
-var ErrUnknown = errors.New("cells: unknown")
 
 // Fault is a column: one fault that happens several times in a run, at random moments that
 // the seed determines.
@@ -152,20 +148,17 @@ func Faults() []Fault {
 	}}
 }
 
-// ByName gives the fault of that name. The error Is ErrUnknown, and lists the names.
+// ByName gives the fault of that name. The error Is byname.ErrUnknown, and lists the names.
 func ByName(name string) (Fault, error) {
-	f, err := byname.Find("fault", name, Faults(), func(f Fault) string { return f.Name })
-	if err != nil {
-		return f, fmt.Errorf("%w: %w", ErrUnknown, err)
-	}
-	return f, nil
+	return byname.Find("fault", name, Faults(), func(f Fault) string { return f.Name })
 }
 
-// Setting gives the configuration and the schedule of a seed, for a design. Designs with the
+// Setting gives the configuration, the schedule and the clients of a seed, for a design. Designs with the
 // same number of replicas get the same schedule. The TTL is shorter than some of the work, so
 // that leases expire.
-func (f Fault) Setting(seed uint64, d designs.Design) (simulation.Config, simulation.Schedule) {
-	cfg := search.Mixed().Base
+func (f Fault) Setting(seed uint64, d designs.Design) (simulation.Config, simulation.Schedule, simulation.Workload) {
+	clients := search.Mixed()
+	cfg := clients.Base
 	cfg.Quorum.TTL, cfg.Quorum.MaxWait = 2*time.Second, 8*time.Second
 	cfg = d.Configure(cfg)
 	schedule := simulation.Draw(seed, cfg, f.kinds, most, span)
@@ -174,23 +167,13 @@ func (f Fault) Setting(seed uint64, d designs.Design) (simulation.Config, simula
 			f.shape(&schedule[i])
 		}
 	}
-	return cfg, append(schedule, behind(schedule, cfg)...)
-}
-
-// PlaySchedule plays one run of the same clients with another schedule.
-func (f Fault) PlaySchedule(seed uint64, d designs.Design, schedule simulation.Schedule) (simulation.Result, error) {
-	cfg, _ := f.Setting(seed, d)
-	r, err := simulation.Run(seed, cfg, schedule, search.Mixed().Work)
-	if err != nil {
-		return r, fmt.Errorf("cells: %w", err)
-	}
-	return r, nil
+	return cfg, append(schedule, behind(schedule, cfg)...), clients.Work
 }
 
 // Play plays one run.
 func (f Fault) Play(seed uint64, d designs.Design) (simulation.Result, error) {
-	_, schedule := f.Setting(seed, d)
-	return f.PlaySchedule(seed, d, schedule)
+	cfg, schedule, work := f.Setting(seed, d)
+	return simulation.Run(seed, cfg, schedule, work)
 }
 
 // Unreached names the events that never happened and on which a 0 depends.

@@ -2,7 +2,6 @@ package command
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 )
 
@@ -19,14 +18,6 @@ func (c *console) Write(p []byte) (int, error) {
 		c.err = err
 	}
 	return n, err
-}
-
-// lost returns an error if not all output was written.
-func (c *console) lost() error {
-	if c.err == nil {
-		return nil
-	}
-	return fmt.Errorf("the output could not be written, and is not complete: %w", c.err)
 }
 
 // writeJSON writes a report as JSON.

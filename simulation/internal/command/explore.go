@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -49,7 +50,9 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	}
 	p := newProgress(stderr)
 	report, err := search.Search(ctx, s, seeds, func(runs, violating uint64) {
-		p.runs(runs, seeds, fmt.Sprintf(", %d with violations", violating))
+		if runs%10 == 0 {
+			p.show(fmt.Sprintf("%d of %d runs, %d with violations", runs, seeds, violating))
+		}
 	})
 	p.clear()
 	if err != nil {
@@ -64,7 +67,7 @@ func printFindings(ctx context.Context, w io.Writer, s search.Space, seeds uint6
 	if s.Within {
 		what = ", within the assumptions"
 	}
-	if !report.Ended {
+	if report.Runs < seeds {
 		what += fmt.Sprintf(", INTERRUPTED after %d of %d", report.Runs, seeds)
 	}
 	fmt.Fprintf(w, "%s with %s%s: %d runs\n", s.Workload.Name, s.Design.Name, what, report.Runs)
@@ -73,24 +76,25 @@ func printFindings(ctx context.Context, w io.Writer, s search.Space, seeds uint6
 	} else {
 		fmt.Fprintf(w, "violations in %s\n", wrap.Count(int(report.Violating), "run"))
 	}
+	findings, err := shrunk(s, report.Findings)
+	if err != nil {
+		return err
+	}
 	bugs := 0
-	for _, f := range report.Findings {
-		small, tries, err := s.Shrink(f)
-		if err != nil {
-			return err
-		}
+	for _, f := range findings {
+		small := f.small
 		broken := "breaks " + small.Assumption.String()
 		if small.Assumption == 0 {
 			bugs++
 			broken = "breaks no assumption: " + blame(s.Design, "THIS IS A BUG")
 		}
-		schedule := append(simulation.Schedule{}, small.Setup.Schedule...) // a list, not null
-		again, err := play.Setup{Base: s.Workload.Name, Design: s.Design.Name, Seed: small.Setup.Seed, Schedule: schedule}.Arguments()
+		schedule := append(simulation.Schedule{}, small.Schedule...) // a list, not null
+		again, err := play.Setup{Base: s.Workload.Name, Design: s.Design.Name, Seed: small.Seed, Schedule: schedule}.Arguments()
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(w, "\n%s: %s, first with seed %d, shrunk from %s to %s in %d runs:\n", f.Kind, wrap.Count(int(f.Runs), "run"),
-			f.Setup.Seed, wrap.Count(len(f.Setup.Schedule), "fault"), wrap.Count(len(schedule), "fault"), tries)
+			f.Seed, wrap.Count(len(f.Schedule), "fault"), wrap.Count(len(schedule), "fault"), f.tries)
 		fmt.Fprintf(w, "  %s\n  %s\n  %s %s\n", small.Text, broken, start, again)
 	}
 	never := slices.DeleteFunc(slices.Clone(s.Faults), func(kind fault.Kind) bool { return report.Struck[kind] > 0 })
@@ -99,13 +103,39 @@ func printFindings(ctx context.Context, w io.Writer, s search.Space, seeds uint6
 	}
 	switch {
 	case bugs > 0:
-		return fmt.Errorf("%d of %s without a broken assumption: %s", bugs, wrap.Count(len(report.Findings), "finding"), blame(s.Design, wrap.Count(bugs, "BUG")+" of the library"))
-	case len(report.Findings) > 0:
-		return fmt.Errorf("%s: assumptions are broken, no promise is", wrap.Count(len(report.Findings), "finding"))
+		return fmt.Errorf("%d of %s without a broken assumption: %s", bugs, wrap.Count(len(findings), "finding"), blame(s.Design, wrap.Count(bugs, "BUG")+" of the library"))
+	case len(findings) > 0:
+		return fmt.Errorf("%s: assumptions are broken, no promise is", wrap.Count(len(findings), "finding"))
 	case ctx.Err() != nil:
 		return errors.New("interrupted")
 	}
 	return nil
+}
+
+// finding is a finding and what it shrank to.
+type finding struct {
+	search.Finding
+	small search.Finding
+	tries int
+}
+
+// shrunk shrinks findings, in the order of their seeds. Those that shrink to the same kind and assumption are one: what
+// excused the larger schedule was not the reason.
+func shrunk(s search.Space, all []search.Finding) (findings []finding, err error) {
+	slices.SortStableFunc(all, func(f, g search.Finding) int { return cmp.Compare(f.Seed, g.Seed) })
+	for _, f := range all {
+		small, tries, err := s.Shrink(f)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(findings, func(o finding) bool { return o.small.Kind == small.Kind && o.small.Assumption == small.Assumption })
+		if i < 0 {
+			findings = append(findings, finding{f, small, tries})
+		} else {
+			findings[i].Runs += f.Runs
+		}
+	}
+	return findings, nil
 }
 
 // blame says what a finding without a broken assumption is. Only the unmodified library makes promises.

@@ -4,16 +4,13 @@ import (
 	"context"
 	"regexp"
 	"slices"
-	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/internal/play"
-	"github.com/redquorum/redlock/simulation/record"
 )
 
 // The printed commands play the findings again.
@@ -23,20 +20,13 @@ func TestExplore(t *testing.T) {
 	for _, words := range []string{"mixed with setnx: 80 runs", "two holders: ", "never free: ", "shrunk from", "breaks assumption 3 (a vote stands for its TTL)"} {
 		assert.Contains(t, out, words)
 	}
+	assert.Equal(t, 1, strings.Count(out, "\nnever free: "), "it needs no fault, whatever else happens")
 	findings := regexp.MustCompile(`(?s)\n\n([a-z ]+): \d.*?\n  (.*?)\n.*?  (\S[^\n]* run mixed .*?)\n`).FindAllStringSubmatch(out, -1)
 	require.GreaterOrEqual(t, len(findings), 2)
 	for _, f := range findings {
 		again := words(t, f[3])
 		played, _ := does(t, exitOK, again...)
 		assert.Regexp(t, "\nfound: .*"+f[1]+".*\ntrace: ", played)
-
-		seed, err := strconv.ParseUint(again[slices.Index(again, "-seed")+1], 10, 64)
-		require.NoError(t, err)
-		schedule, err := simulation.ReadSchedule([]byte(again[len(again)-1]))
-		require.NoError(t, err)
-		run, err := play.Play(play.Setup{Base: "mixed", Design: "setnx", Seed: seed, Schedule: schedule})
-		require.NoError(t, err)
-		assert.True(t, slices.ContainsFunc(run.Result.Log.Violations(), func(v record.Violation) bool { return v.Text == f[2] }), "%s: the text is that of the smaller run", f[2])
 	}
 }
 

@@ -48,7 +48,6 @@ var commands = []command{
 	{"servers", "real servers for tests of your own, and faults for them over HTTP", runServers},
 	{"driver", "a design of the simulation as a client of the box", runDriver},
 	{"explore", "many random schedules of faults: what breaks a design, with the smallest schedule", runExplore},
-	{"mutants", "one mistake at a time in the library: which check notices?", runMutants},
 }
 
 // Main runs the command with its flags, and exits. started is the command line that starts the
@@ -88,8 +87,8 @@ func execute(ctx context.Context, c command, args []string, stdout, stderr io.Wr
 	name := strings.TrimSpace("redlocksim " + c.name)
 	out := &console{out: stdout}
 	err := c.run(ctx, args, out, stderr)
-	if lost := out.lost(); lost != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", name, lost)
+	if out.err != nil {
+		fmt.Fprintf(stderr, "%s: the output could not be written, and is not complete: %v\n", name, out.err)
 		if err == nil || errors.Is(err, out.err) {
 			return exitFail
 		}

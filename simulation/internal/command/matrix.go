@@ -7,11 +7,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/redquorum/redlock/quorum"
-	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/internal/cells"
+	"github.com/redquorum/redlock/simulation/internal/byname"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/internal/report"
@@ -60,14 +61,15 @@ func (m *matrixRun) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if m.plan.Seeds < 1 {
 		return usageError{errors.New("-seeds is 0, want 1 or more")}
 	}
-	if err := creatable("-html", m.html); err != nil {
-		return err
+	// Before the first run, because a plan may take hours.
+	if _, err := os.Stat(filepath.Dir(m.html)); err != nil {
+		return usageError{fmt.Errorf("-html: %w", err)}
 	}
 	p := newProgress(stderr)
-	r, err := matrix.Play(ctx, m.plan, func(runs, of int) { p.runs(uint64(runs), uint64(of), "") })
+	r, err := matrix.Play(ctx, m.plan, func(runs, of int) { p.show(fmt.Sprintf("%d of %d runs", runs, of)) })
 	p.clear()
 	switch {
-	case errors.Is(err, cells.ErrUnknown) || errors.Is(err, designs.ErrUnknown) || errors.Is(err, matrix.ErrPlan):
+	case errors.Is(err, byname.ErrUnknown):
 		return usageError{err}
 	case err != nil && r.Runs == 0:
 		return err
@@ -80,12 +82,10 @@ func (m *matrixRun) print(ctx context.Context, w io.Writer, r matrix.Result) err
 	if !r.Ended {
 		fmt.Fprintf(w, "%s\n\n", partly(r))
 	}
-	table := r.Matrix().Text
 	if m.command == "" {
-		table = r.Summary().Text
-	}
-	if err := table(w); err != nil {
-		return err
+		r.Summary().Text(w)
+	} else {
+		r.Matrix().Text(w)
 	}
 	unexpected := r.Unexpected()
 	if len(unexpected) > 0 {
@@ -98,10 +98,14 @@ func (m *matrixRun) print(ctx context.Context, w io.Writer, r matrix.Result) err
 	fmt.Fprintf(w, "\n%d runs. Where no violation is expected there were %d in %d.\n", r.Runs, violated, safe)
 	if m.html != "" {
 		page, err := m.page(r)
-		if err == nil {
-			err = create(m.html, func(w io.Writer) error { return report.HTML(w, page) })
-		}
 		if err != nil {
+			return err
+		}
+		file, err := os.Create(m.html)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(report.HTML(file, page), file.Close()); err != nil {
 			return err
 		}
 		fmt.Fprintf(w, "Pictures, reasons and all tables: %s\n", m.html)
@@ -144,7 +148,7 @@ func (m *matrixRun) repeated() string {
 }
 
 func (m *matrixRun) page(r matrix.Result) (report.Report, error) {
-	timelines, err := r.Timelines()
+	table, err := r.WithLogs()
 	page := report.Report{
 		Title: "What breaks a lock on Redis", Version: quorum.Version(),
 		Command: m.repeated(), Seeds: fmt.Sprintf("0:%d", m.plan.Seeds), Runs: r.Runs,
@@ -152,7 +156,7 @@ func (m *matrixRun) page(r matrix.Result) (report.Report, error) {
 			"Every run plays the real protocol against simulated servers, clocks and links, in virtual time. The same seed gives the same run on any machine.",
 			"Designs whose resource checks tokens are judged by harm to the data, not by what clients believe. All others also fail if two clients believe that they hold the lock.",
 		},
-		Summary: r.Summary(), Matrix: r.Matrix(), Timelines: timelines,
+		Summary: r.Summary(), Matrix: table,
 	}
 	if !r.Ended {
 		page.Title += ", as far as it was played"

@@ -52,19 +52,12 @@ func runPlay(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	return serve(ctx, listener, browser.Handler(folder))
 }
 
-// serve serves until ctx ends. It owns the server's goroutine, and returns after it.
+// serve serves until ctx ends.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
-	select {
-	case err := <-ended:
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // the listener ends with the program
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
-	case <-ctx.Done():
 	}
-	err := server.Close()
-	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	return err
+	return nil
 }

@@ -42,8 +42,8 @@ func runServers(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
-	if err := within("-n", o.Servers, 1, 9); err != nil {
-		return err
+	if o.Servers < 1 || o.Servers > 9 {
+		return usageError{fmt.Errorf("-n is %d, want 1 to 9", o.Servers)}
 	}
 	if err := findServer(&o, stderr); err != nil {
 		return err

@@ -73,11 +73,3 @@ func oneOf(flag, value string, values ...string) error {
 	}
 	return usageError{fmt.Errorf("%s is %q, want %s", flag, value, strings.Join(values, ", "))}
 }
-
-// within checks a flag's number.
-func within(flag string, n, least, most int) error {
-	if n >= least && n <= most {
-		return nil
-	}
-	return usageError{fmt.Errorf("%s is %d, want %d to %d", flag, n, least, most)}
-}

@@ -12,6 +12,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -136,7 +137,13 @@ func Wide(class, text string) float64 {
 			letter = 0.62
 		}
 	}
-	return size * letter * float64(utf8.RuneCountInString(text))
+	wide := float64(utf8.RuneCountInString(text))
+	for _, r := range text {
+		if unicode.IsUpper(r) {
+			wide += 0.25
+		}
+	}
+	return size * letter * wide
 }
 
 // px writes a coordinate with one decimal.

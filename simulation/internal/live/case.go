@@ -22,9 +22,6 @@ type Case struct {
 	Fault string
 	// Designs are the names of the designs that it runs with.
 	Designs []string
-	// Timeout bounds the wait for each server, for designs that have such a bound. Default: an eighth
-	// of the TTL.
-	Timeout string
 
 	// Args are the arguments of the servers.
 	Args []string
@@ -78,9 +75,5 @@ func (c Case) steps(n int, want scenarios.Verdict) (box.Schedule, error) {
 // command starts the driver of a design: this program.
 func (c Case) command(design string) ([]string, error) {
 	program, err := os.Executable()
-	command := []string{program, DriverCommand, "-scenario", c.Scenario}
-	if c.Timeout != "" {
-		command = append(command, "-timeout", c.Timeout)
-	}
-	return append(command, design), err
+	return []string{program, DriverCommand, "-scenario", c.Scenario, design}, err
 }

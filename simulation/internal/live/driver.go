@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/benbjohnson/clock"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/instance"
@@ -20,13 +21,13 @@ import (
 	"github.com/redquorum/redlock/simulation/box/driver"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // design is a lock design as a client of the box.
 type design struct {
 	designs.Design
-	config  simulation.Config
-	timeout time.Duration // bounds the wait for a server, 0: an eighth of the TTL
+	config simulation.Config
 }
 
 // DriverCommand is the first argument of this program where it is a driver, see Drive.
@@ -42,7 +43,6 @@ func Drive(args []string, in io.Reader, out, stderr io.Writer) (err error) {
 	flags := flag.NewFlagSet("redlocksim driver [flags] DESIGN", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	scenario := flags.String("scenario", "", "the `ID` of a scenario that has designs and settings of its own")
-	flags.DurationVar(&d.timeout, "timeout", 0, "how long to wait for each server (default: an eighth of the TTL)")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return err
 	} else if err != nil || flags.NArg() != 1 {
@@ -53,7 +53,7 @@ func Drive(args []string, in io.Reader, out, stderr io.Writer) (err error) {
 		return fmt.Errorf("%w: %w", ErrArguments, err)
 	}
 	d.Design = lock
-	d.config, _ = s.Setting(lock)
+	d.config, _, _ = s.Setting(lock)
 	hello := driver.Hello{Name: d.Name, Version: "this checkout", Servers: driver.ManyServers, Can: []string{driver.CanExtend, driver.CanWait}}
 	if d.Servers == 1 {
 		hello.Servers = driver.OneServer
@@ -75,6 +75,9 @@ func settings(scenario, design string) (s scenarios.Scenario, d designs.Design, 
 	return s, d, err
 }
 
+// longestTimeout bounds the wait for a server: a try that finds servers silent takes a few of these waits.
+const longestTimeout = time.Second
+
 // open makes a locker as the simulation does, and lets it see the servers before the first fault.
 func (d design) open(client string, servers []string, ttl time.Duration) (driver.Client, error) {
 	p := simulation.Process{Name: client, Config: d.config.Quorum}
@@ -83,10 +86,8 @@ func (d design) open(client string, servers []string, ttl time.Duration) (driver
 	}
 	p.Index--
 	p.Config.Lab.Clock, p.Config.Lab.Random, p.Config.Owner = clock.New(), rand.Reader, client
-	p.Config.TTL, p.Config.MaxTTL, p.Config.InstanceTimeout = ttl, ttl, d.timeout
-	if d.timeout == 0 {
-		p.Config.InstanceTimeout = (ttl / 8).Truncate(time.Millisecond)
-	}
+	p.Config.TTL, p.Config.MaxTTL = ttl, ttl
+	p.Config.InstanceTimeout = min((ttl / 8).Truncate(time.Millisecond), longestTimeout)
 	p.Config.Lab.BackoffMin, p.Config.Lab.BackoffMax = 10*time.Millisecond, 100*time.Millisecond
 	for i, addr := range servers {
 		if err := reach(&p, string(rune('A'+i)), addr); err != nil {
@@ -150,3 +151,49 @@ func (l lock) Token() uint64 {
 func (l lock) Held() (bool, error)        { return l.Validity() > 0, nil }
 func (l lock) Extend(time.Duration) error { return l.Lease.Extend(context.Background()) }
 func (l lock) Release() error             { return l.Lease.Release(context.Background()) }
+
+// raw sends plain Redis commands to a real server, as a simulation.Redis.
+type raw struct {
+	name   string
+	client *redis.Client
+}
+
+func openRaw(name, addr string) *raw {
+	options := instance.Harden(&redis.Options{Addr: addr})
+	// WAIT counts writes of its own connection only.
+	options.PoolSize = 1
+	options.ReadTimeout = 10 * time.Minute // the sender bounds each command
+	return &raw{name, redis.NewClient(options)}
+}
+
+// runID is the server's run ID.
+func (r *raw) runID() string {
+	text, _ := r.client.InfoMap(context.Background(), "server").Result()
+	return text["Server"]["run_id"]
+}
+
+func (r *raw) Name() string { return r.name }
+
+func (r *raw) Do(ctx context.Context, args ...string) (redismodel.Reply, error) {
+	words := make([]any, len(args))
+	for i, arg := range args {
+		words[i] = arg
+	}
+	value, err := r.client.Do(ctx, words...).Result()
+	var answered redis.Error
+	switch {
+	case errors.Is(err, redis.Nil):
+		return redismodel.Reply{Null: true}, nil
+	case errors.As(err, &answered):
+		return redismodel.Reply{Err: err}, nil
+	case err != nil:
+		return redismodel.Reply{}, err
+	}
+	switch v := value.(type) {
+	case int64:
+		return redismodel.Reply{Int: v}, nil
+	case string:
+		return redismodel.Reply{Text: v}, nil
+	}
+	return redismodel.Reply{}, fmt.Errorf("live: a server answered %v", value)
+}

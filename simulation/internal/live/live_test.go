@@ -3,6 +3,7 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 	"github.com/redquorum/redlock/simulation/box"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -124,7 +126,7 @@ func TestWithoutCompiler(t *testing.T) {
 	server, err := (redisproc.Config{}).Find()
 	require.NoError(t, err)
 	t.Setenv("PATH", t.TempDir())
-	cases := named(t, "S4", "S7")
+	cases := named(t, "S4", "S10")
 	for i := range cases {
 		cases[i].Designs = []string{"default"}
 	}
@@ -136,7 +138,7 @@ func TestWithoutCompiler(t *testing.T) {
 	require.Empty(t, report.Lines[1].Skipped)
 }
 
-// A report is a table that fits a terminal, or all data.
+// A report is a table that fits a terminal.
 func TestFormats(t *testing.T) {
 	report := Report{Server: "redis 7.0.15", Played: 3, Skipped: 1, Disagreements: 2, Took: time.Minute, Lines: []Line{
 		{Scenario: "S4", Fault: "a | jump", Design: "redlock", Predicted: []record.ViolationKind{record.TwoHolders}, Seen: []record.ViolationKind{record.TwoHolders}, Agrees: true, Plays: 2},
@@ -155,9 +157,24 @@ func TestFormats(t *testing.T) {
 		require.Contains(t, text.String(), has)
 	}
 	require.Contains(t, report.Summary(), "2 not as the simulation predicts")
-	all, err := json.Marshal(report)
-	require.NoError(t, err)
-	var back Report
-	require.NoError(t, json.Unmarshal(all, &back))
-	require.Equal(t, report, back)
+}
+
+// All scenarios and designs exist, and all steps can be read.
+func TestCases(t *testing.T) {
+	strict := json.NewDecoder(bytes.NewReader(caseList))
+	strict.DisallowUnknownFields()
+	assert.NoError(t, strict.Decode(new([]Case)))
+	for _, tc := range Cases() {
+		assert.NotEmpty(t, tc.Fault)
+		s, err := scenarios.ByID(tc.Scenario)
+		if !assert.NoError(t, err) {
+			continue
+		}
+		for _, design := range tc.Designs {
+			_, err := s.Design(design)
+			assert.NoError(t, err)
+		}
+		_, err = tc.steps(5, scenarios.Verdict{})
+		assert.NoError(t, err, tc.Scenario)
+	}
 }

@@ -1,12 +1,9 @@
 package matrix
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
@@ -15,12 +12,11 @@ import (
 
 // Plan says what to play. The zero Plan is nothing; see DefaultPlan.
 type Plan struct {
-	// Designs and Faults name the matrix's rows and columns, in their order. Both empty: no
-	// matrix.
+	// Designs and Faults name the matrix's rows and columns, in their order.
 	Designs, Faults []string
 	// Listed leaves out cells without an Expectation.
 	Listed bool
-	// Seeds is the number of seeds, from 0, of each cell: up to a million.
+	// Seeds is the number of seeds, from 0, of each cell.
 	Seeds uint64
 }
 
@@ -38,91 +34,60 @@ func DefaultPlan() Plan {
 	return p
 }
 
-// ErrPlan is wrapped by the error for an invalid Plan.
-var ErrPlan = errors.New("matrix: bad plan")
-
-const (
-	// mostSeeds bounds what an interrupted plan has to remember.
-	mostSeeds = 1_000_000
-	// chunk is the largest number of seeds of a job. It is small, so that all processors are busy
-	// to the end.
-	chunk = 30
-)
-
-// find finds what names name, each once.
-func find[T any](what string, names []string, byName func(string) (T, error)) (all []T, err error) {
-	for i, name := range names {
+// find finds what names name.
+func find[T any](names []string, byName func(string) (T, error)) (all []T, err error) {
+	for _, name := range names {
 		one, err := byName(name)
 		if err != nil {
 			return nil, err
-		}
-		if slices.ContainsFunc(names[:i], func(other string) bool { return strings.EqualFold(name, other) }) {
-			return nil, fmt.Errorf("%w: the %s %q is named twice", ErrPlan, what, name)
 		}
 		all = append(all, one)
 	}
 	return all, nil
 }
 
-// plan is a result without runs, and all jobs of the plan. The first seeds of everything come first, so that an
-// interrupted plan has fewer runs of everything.
-func (p Plan) plan() (r Result, all []job, err error) {
-	switch {
-	case p.Seeds > mostSeeds:
-		return r, nil, fmt.Errorf("%w: %d seeds, want at most %d", ErrPlan, p.Seeds, mostSeeds)
-	case (len(p.Designs) == 0) != (len(p.Faults) == 0):
-		return r, nil, fmt.Errorf("%w: designs without faults, or faults without designs: name some of both", ErrPlan)
+// begin is the plan's result without runs.
+func (p Plan) begin() (r Result, err error) {
+	if r.designs, err = find(p.Designs, designs.ByName); err != nil {
+		return r, err
 	}
-	r.sums = map[name]tally{}
-	if r.designs, err = find("design", p.Designs, designs.ByName); err != nil {
-		return r, nil, err
-	}
-	if r.faults, err = find("fault", p.Faults, cells.ByName); err != nil {
-		return r, nil, err
+	if r.faults, err = find(p.Faults, cells.ByName); err != nil {
+		return r, err
 	}
 	for _, f := range r.faults {
 		for _, d := range r.designs {
-			if _, listed := cells.ExpectationOf(f.Name, d.Name); !listed && p.Listed {
-				continue
-			}
-			r.Planned += int(p.Seeds)
-			for from := uint64(0); from < p.Seeds; from += chunk {
-				all = append(all, job{f, d, from, min(p.Seeds, from+chunk)})
+			if c := newCell(f, d); c.listed || !p.Listed {
+				r.cells = append(r.cells, c)
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(i, j job) int { return cmp.Compare(i.from, j.from) })
-	return r, all, nil
+	r.Planned = len(r.cells) * int(p.Seeds)
+	return r, nil
 }
 
 // Play plays a Plan. It calls progress, if that isn't nil, with the number of finished runs, and of all runs; calls don't
 // overlap. When ctx ends, it stops and returns the result so far, without an error. The result of a whole Plan depends
 // only on the Plan.
 //
-// Errors are ErrPlan, cells.ErrUnknown and designs.ErrUnknown.
+// Errors Are byname.ErrUnknown.
 func Play(ctx context.Context, p Plan, progress func(runs, of int)) (Result, error) {
-	r, jobs, err := p.plan()
+	r, err := p.begin()
 	if err != nil {
 		return Result{}, err
 	}
-	played := 0
-	play := func(n uint64) (tally, error) { return jobs[n].play() }
-	err = farm.Play(ctx, uint64(len(jobs)), play, func(n uint64, result tally) {
-		played++
-		r.Runs += result.Runs
-		sum, begun := r.sums[jobs[n].cell()]
-		if !begun {
-			sum = newTally()
-		}
-		sum.add(result)
-		r.sums[jobs[n].cell()] = sum
+	// The first seeds of all cells come first, so that an interrupted plan has fewer runs of each.
+	n := uint64(len(r.cells))
+	play := func(job uint64) (outcome, error) { return r.cells[job%n].play(job / n) }
+	err = farm.Play(ctx, n*p.Seeds, play, func(job uint64, o outcome) {
+		r.cells[job%n].add(job/n, o)
+		r.Runs++
 		if progress != nil {
 			progress(r.Runs, r.Planned)
 		}
 	})
 	if err != nil {
-		j := jobs[played]
-		err = fmt.Errorf("%s with %s, seeds from %d: %w", j.fault.Name, j.design.Name, j.from, err)
+		failed := r.cells[uint64(r.Runs)%n]
+		err = fmt.Errorf("%s with %s: %w", failed.fault.Name, failed.design.Name, err)
 	}
 	r.Ended = r.Runs == r.Planned
 	return r, err

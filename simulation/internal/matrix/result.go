@@ -17,7 +17,25 @@ type Result struct {
 
 	designs []designs.Design
 	faults  []cells.Fault
-	sums    map[name]tally
+	cells   []*cell
+}
+
+// cell is the cell of a design and a fault, nil if it isn't in the Plan.
+func (r Result) cell(design, fault string) *cell {
+	for _, c := range r.cells {
+		if c.design.Name == design && c.fault.Name == fault {
+			return c
+		}
+	}
+	return nil
+}
+
+// row is a design's row of the table.
+func (r Result) row(design string, faults []report.Axis) (row []report.Cell) {
+	for _, f := range faults {
+		row = append(row, r.cell(design, f.Name).report())
+	}
+	return row
 }
 
 // Matrix is the result's table of designs and faults.
@@ -32,42 +50,16 @@ func (r Result) Matrix() report.Matrix {
 			axis.Title += " (judged by the data)"
 		}
 		m.Designs = append(m.Designs, axis)
-		row := make([]report.Cell, len(r.faults))
-		for i, f := range r.faults {
-			row[i] = r.cell(name{f.Name, d.Name})
-		}
-		m.Cells = append(m.Cells, row)
+		m.Cells = append(m.Cells, r.row(d.Name, m.Faults))
 	}
 	return m
 }
 
-// cell is a cell with what is expected of it.
-func (r Result) cell(of name) report.Cell {
-	sum := r.sums[of]
-	c := sum.Cell
-	if c.Runs == 0 {
-		return report.Cell{}
-	}
-	c.Unexpected = sum.Surprises > 0
-	if want, ok := cells.ExpectationOf(of.fault, of.design); ok {
-		c.Expected = want.String()
-	}
-	if c.Violated > 0 {
-		c.Command = fmt.Sprintf("redlocksim run %s -design %s -seed %d", of.fault, of.design, c.Seed)
-	} else if f, err := cells.ByName(of.fault); err == nil {
-		c.Unreached = f.Unreached(sum.Counts)
-	}
-	return c
-}
-
 // Unexpected is every result that is not as expected.
-func (r Result) Unexpected() []error {
-	var all []error
-	for _, d := range r.designs {
-		for _, f := range r.faults {
-			if sum := r.sums[name{f.Name, d.Name}]; sum.Surprises > 0 {
-				all = append(all, fmt.Errorf("%s under %q: in %d of %d runs, first with seed %d: %s", d.Name, f.Name, sum.Surprises, sum.Runs, sum.SurpriseSeed, sum.Surprise))
-			}
+func (r Result) Unexpected() (all []error) {
+	for _, c := range r.cells {
+		if c.surprises > 0 {
+			all = append(all, fmt.Errorf("%s under %q: in %d of %d runs, %s", c.design.Name, c.fault.Name, c.surprises, c.sum.Runs, c.surprise))
 		}
 	}
 	return all
@@ -76,36 +68,30 @@ func (r Result) Unexpected() []error {
 // Safe is the number of runs in cells without an expected violation, and the number of
 // these with one.
 func (r Result) Safe() (runs, violated int) {
-	for of, sum := range r.sums {
-		if want, ok := cells.ExpectationOf(of.fault, of.design); ok && len(want.May) == 0 {
-			runs += sum.Runs
-			violated += sum.Surprises
+	for _, c := range r.cells {
+		if c.listed && len(c.want.May) == 0 {
+			runs += c.sum.Runs
+			violated += c.surprises
 		}
 	}
 	return runs, violated
 }
 
-// Timelines plays the first run of each violated cell again.
-func (r Result) Timelines() ([]report.TimelineRun, error) {
-	var all []report.TimelineRun
-	for _, f := range r.faults {
-		for _, d := range r.designs {
-			sum := r.sums[name{f.Name, d.Name}]
-			if sum.Violated == 0 {
+// WithLogs is the matrix with the logs of the first run of each violated cell, which are played again.
+func (r Result) WithLogs() (report.Matrix, error) {
+	m := r.Matrix()
+	for i, d := range r.designs {
+		for j, f := range r.faults {
+			c := &m.Cells[i][j]
+			if c.Violated == 0 {
 				continue
 			}
-			result, err := f.Play(sum.Seed, d)
+			result, err := f.Play(c.Seed, d)
 			if err != nil {
-				return nil, err
+				return m, err
 			}
-			run := report.TimelineRun{Design: d.Name, Fault: f.Name, Log: result.Log}
-			for _, kind := range result.Kinds() {
-				if cells.Harms(d, kind) {
-					run.Kinds = append(run.Kinds, string(kind))
-				}
-			}
-			all = append(all, run)
+			c.Log = result.Log
 		}
 	}
-	return all, nil
+	return m, nil
 }

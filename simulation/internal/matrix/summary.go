@@ -31,17 +31,12 @@ func (r Result) Summary() report.Summary {
 		Matrix: report.Matrix{Designs: chosenDesigns, Faults: chosenFaults},
 		Note:   "A lock fails if two clients hold it at once, a late write does harm, or nobody gets it. With a token check two holders alone do no harm.",
 	}
-	played := false
-	for _, d := range chosenDesigns {
-		row := make([]report.Cell, len(chosenFaults))
-		for i, f := range chosenFaults {
-			row[i] = r.cell(name{f.Name, d.Name})
-			played = played || row[i].Runs > 0
+	for _, d := range s.Designs {
+		row := r.row(d.Name, s.Faults)
+		for _, c := range row {
+			s.Runs = max(s.Runs, c.Runs)
 		}
 		s.Cells = append(s.Cells, row)
-	}
-	if !played {
-		s.Cells = nil
 	}
 	return s
 }

@@ -13,6 +13,11 @@
 // switches.go). Each package's test program is built once from that copy, and runs once for each mutant, which an
 // environment variable switches on.
 //
+// TestMutants plays them:
+//
+//	go test ./simulation/internal/mutants -run TestMutants/late-start -mutants
+//	go test ./simulation/internal/mutants -run TestMutants -mutants -v -timeout 1h
+//
 // A mutant that its test doesn't catch has survived: the test is too weak. The same tests
 // also run with all mutants switched off, because a test that always fails would catch
 // everything.
@@ -20,10 +25,7 @@ package mutants
 
 import (
 	_ "embed" // for the list
-	"fmt"
-	"slices"
 	"strings"
-	"sync"
 )
 
 // mutant is the library with one mistake. It breaks the guarantee that the marker of its
@@ -53,28 +55,10 @@ type detector struct {
 	Package, Test string
 }
 
-// Select returns the named mutants in the list's order, or all of them without names. The
-// error lists the known names.
-func Select(names ...string) (chosen []mutant, err error) {
-	var known []string
-	for _, m := range All() {
-		known = append(known, m.Name)
-		if len(names) == 0 || slices.Contains(names, m.Name) {
-			chosen = append(chosen, m)
-		}
-	}
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("there is no mutant %q; there are %s", name, strings.Join(known, ", "))
-		}
-	}
-	return chosen, nil
-}
-
 //go:embed mutants.txt
 var list string
 
-// All returns every mutant, in the order in which to read their guarantees. The list is:
+// all returns every mutant, in the order in which to read their guarantees. The list is:
 //
 //	# Title of a group: its guarantee
 //
@@ -82,7 +66,7 @@ var list string
 //	@ marker
 //	-text in the line below the marker
 //	+text in its place
-var All = sync.OnceValue(func() (all []mutant) {
+func all() (mutants []mutant) {
 	inMutant, last := &mutant{}, &edit{}
 	for line := range strings.Lines(list) {
 		line = strings.TrimSuffix(line, "\n")
@@ -98,12 +82,12 @@ var All = sync.OnceValue(func() (all []mutant) {
 		default:
 			name, rest, _ := strings.Cut(line, ": ")
 			pkg, test, _ := strings.Cut(rest, " ")
-			all = append(all, mutant{Name: name, Detector: detector{pkg, test}})
-			inMutant = &all[len(all)-1]
+			mutants = append(mutants, mutant{Name: name, Detector: detector{pkg, test}})
+			inMutant = &mutants[len(mutants)-1]
 		}
 	}
-	return all
-})
+	return mutants
+}
 
 func addLine(text, line string) string {
 	if text == "" {

@@ -1,7 +1,7 @@
 package mutants
 
 import (
-	"context"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,30 +9,51 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+var play = flag.Bool("mutants", false, "TestMutants plays the mutants, all of them in minutes")
 
-func source(t *testing.T) Source {
+const root = "../../.."
+
+func opened(t *testing.T) source {
 	t.Helper()
-	s, err := Open(t.Context(), ".")
+	path, err := filepath.Abs(root)
+	require.NoError(t, err)
+	s, err := open(path)
 	require.NoError(t, err)
 	return s
 }
 
+// Each mutant is caught by the test that is meant to catch it.
+func TestMutants(t *testing.T) {
+	if !*play {
+		t.Skip("with -mutants it runs")
+	}
+	s := opened(t)
+	p, err := s.prepare(t.Context(), t.TempDir(), all())
+	require.NoError(t, err)
+	for _, m := range all() {
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			caught, err := p.caught(t.Context(), m)
+			require.NoError(t, err)
+			require.True(t, caught, "%s doesn't notice that this is broken: %s", m.Detector.Test, s.markers[m.Edits[0].Marker].guarantee)
+		})
+	}
+}
+
 func TestMarkers(t *testing.T) {
-	s := Source{texts: map[string]string{}}
+	s := source{texts: map[string]string{}, markers: map[string]marker{}}
 	require.NoError(t, s.add("a.go", "package a\n\n//guard:one  the first\n//guard:one-more  the second\nvar a = 1\n"))
 	require.NoError(t, s.add("a.lua", "if a then\n  --guard:lua  in Lua, too\n  b()\nend\n"))
-	assert.Equal(t, []Marker{{"one", "the first", "a.go", 5, 63, 72}, {"one-more", "the second", "a.go", 5, 63, 72}, {"lua", "in Lua, too", "a.lua", 3, 37, 42}}, s.Markers)
+	assert.Equal(t, map[string]marker{"one": {"the first", "a.go", 63, 73}, "one-more": {"the second", "a.go", 63, 73}, "lua": {"in Lua, too", "a.lua", 37, 43}}, s.markers)
 	for says, text := range map[string]string{
-		`b.go:1 is "//guard:no-sentence", want guard:name, two spaces and a sentence`: "//guard:no-sentence\nvar a = 1\n",
-		`b.go:1 is "//guard:One  the first"`:                                          "//guard:One  the first\nvar a = 1\n",
-		`b.go:1 is "// guard:one  no directive"`:                                      "// guard:one  no directive\nvar a = 1\n",
-		"the marker lua is in a.lua:3 and in b.go:1":                                  "//guard:lua  again\nvar c = 1\n",
+		"want guard:name, two spaces and a sentence": "//guard:no-sentence\nvar a = 1\n",
+		`b.go has "//guard:One  the first"`:          "//guard:One  the first",
+		`b.go has "// guard:one  no directive\n"`:    "// guard:one  no directive\nvar a = 1\n",
+		"the marker lua is in a.lua and in b.go":     "//guard:lua  again\nvar c = 1\n",
 	} {
 		assert.ErrorContains(t, s.add("b.go", text), says)
 	}
@@ -40,33 +61,28 @@ func TestMarkers(t *testing.T) {
 
 // Every marker has a mutant. A guarantee without one is untested.
 func TestEveryMarkerHasAMutant(t *testing.T) {
-	broken := map[string]bool{}
-	for _, m := range All() {
+	markers := opened(t).markers
+	require.Greater(t, len(markers), 100)
+	for _, m := range all() {
 		for _, e := range m.Edits {
-			broken[e.Marker] = true
+			delete(markers, e.Marker)
 		}
 	}
-	markers := source(t).Markers
-	require.Greater(t, len(markers), 100)
-	for _, m := range markers {
-		assert.True(t, broken[m.Name], "%s:%d: no mutant breaks %s", m.File, m.Line, m.Name)
-	}
+	assert.Empty(t, markers, "no mutant breaks these")
 }
 
 // Every mutant has a name of its own and fits the current source, and the test that has to catch it exists. If the source
 // has changed, rewrite the mutant: its marker says which guarantee to break.
 func TestList(t *testing.T) {
-	_, err := source(t).switched(All())
+	_, err := opened(t).switched(all())
 	require.NoError(t, err)
 	seen, tests := map[string]bool{}, map[string]string{}
-	for _, m := range All() {
-		assert.Regexp(t, `^[a-z0-9]+(-[a-z0-9]+)*$`, m.Name)
-		assert.LessOrEqual(t, len(m.Name), 30, m.Name)
+	for _, m := range all() {
 		assert.False(t, seen[m.Name], "%s is there twice", m.Name)
 		seen[m.Name] = true
 		folder := m.Detector.Package
 		if tests[folder] == "" {
-			files, err := filepath.Glob(filepath.Join("../../..", folder, "*_test.go"))
+			files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
 			require.NoError(t, err)
 			for _, file := range files {
 				text, err := os.ReadFile(file)
@@ -79,20 +95,13 @@ func TestList(t *testing.T) {
 	}
 }
 
-func TestSelect(t *testing.T) {
-	some, err := Select("set-without-nx", "no-drift")
-	require.NoError(t, err)
-	require.Len(t, some, 2)
-	assert.Equal(t, "no-drift", some[0].Name, "in the list's order")
-}
-
 func TestStale(t *testing.T) {
-	s := source(t)
+	s := opened(t)
 	const marker, line = "wall-clock-alone", "return Instant{Mono: now.Sub(r.base), Wall: now.Round(0)}"
 	for says, e := range map[string]edit{
 		"begins 0 times":          {Marker: marker, Old: "package drift", New: "package adrift"}, // in another line
 		"begins 2 times":          {Marker: marker, Old: "now", New: "then"},
-		"begins 58 times":         {Marker: marker, New: "x"},
+		"begins 59 times":         {Marker: marker, New: "x"},
 		`no marker "no-such-one"`: {Marker: "no-such-one", Old: "a", New: "b"},
 		"can't be switched on":    {Marker: marker, Old: line + "\n}", New: "}"},
 	} {
@@ -102,62 +111,39 @@ func TestStale(t *testing.T) {
 	}
 }
 
-func TestSourceIsNeeded(t *testing.T) {
-	other := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(other, "go.mod"), []byte("module example.com/other\n\ngo 1.26\n"), 0o600))
-	for folder, in := range map[string]string{t.TempDir(): `this is in "command-line-arguments"`, other: `this is in "example.com/other"`} {
-		_, err := Open(t.Context(), folder)
-		require.ErrorIs(t, err, ErrSource)
-		assert.ErrorContains(t, err, "run this in a checkout of github.com/redquorum/redlock ("+in)
-	}
-	t.Setenv("PATH", t.TempDir())
-	_, err := Open(t.Context(), ".")
-	require.ErrorIs(t, err, ErrSource)
-	assert.ErrorContains(t, err, "go tool")
-}
-
-// Two mutants are caught, one of them in a script; two change nothing that their tests look at. An interruption stops all
-// processes. No file is left behind.
+// Two mutants are caught, one of them in a script; two change nothing that their tests look at. Without a test, or with
+// one that always fails, no result counts.
 func TestOutcomes(t *testing.T) {
-	long.Test(t, "it builds test programs; the command mutants does so, too")
-	t.Setenv("TMPDIR", t.TempDir())
-	s := source(t)
-	list, err := Select("guard-passes-lower", "redis-guard-forgets")
-	require.NoError(t, err)
-	one := func(name, new string) mutant {
-		return mutant{Name: name, Edits: []edit{{Marker: "guard-remembers", Old: "k.highest = t", New: new}},
-			Detector: detector{Package: "./fencing", Test: "^TestMemoryContract$"}}
-	}
-	elsewhere := list[0]
-	elsewhere.Name, elsewhere.Detector.Test = "other-detector", "^TestWriteNil$"
-	list = append(list, elsewhere, one("comment", "k.highest = t /* the same */"))
-	results := map[string]Result{}
-	require.NoError(t, Run(t.Context(), s, list, 2, func(r Result) { results[r.Name] = r }))
-	require.Len(t, results, len(list))
-	for name, says := range map[string]string{
-		"guard-passes-lower": "s  ^TestMemory", "redis-guard-forgets": "s  ^TestContract$/^miniredis$",
-		"other-detector": "NOT by ^TestWriteNil$", "comment": "NOT by ^TestMemoryContract$\n  breaks: ",
-	} {
-		assert.Contains(t, results[name].String(), says)
-	}
-
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	require.ErrorIs(t, Run(ctx, s, list, 1, func(Result) { cancel() }), context.Canceled)
-
-	tell := func(Result) {}
-	require.ErrorContains(t, Run(t.Context(), s, []mutant{one("no-go", "k.highest = nothing")}, 1, tell), "undefined: nothing")
-	missing := one("missing", "k.highest = 0")
-	missing.Detector.Test = "^TestThatIsNotThere$"
-	require.ErrorContains(t, Run(t.Context(), s, []mutant{missing}, 1, tell), "no test that matches ^TestThatIsNotThere$")
+	long.Test(t, "it builds test programs; TestMutants does so, too")
 	t.Setenv("FAIL", "1")
-	fails := one("fails", "k.highest = t + 0")
-	fails.Detector = detector{Package: "./simulation/internal/mutants", Test: "^TestThatFailsIfAsked$"}
-	require.ErrorContains(t, Run(t.Context(), s, []mutant{fails}, 1, tell), "^TestThatFailsIfAsked$ fails without a mutant, so no result counts: --- FAIL: ")
-
-	left, err := os.ReadDir(os.Getenv("TMPDIR"))
+	var list []mutant
+	for _, m := range all() {
+		if m.Name == "guard-passes-lower" || m.Name == "redis-guard-forgets" {
+			list = append(list, m)
+		}
+	}
+	one := func(name, new string, d detector) mutant {
+		return mutant{Name: name, Edits: []edit{{Marker: "guard-remembers", Old: "k.highest = t", New: new}}, Detector: d}
+	}
+	contract := detector{"./fencing", "^TestMemoryContract$"}
+	elsewhere := list[0]
+	elsewhere.Name, elsewhere.Detector.Test = "elsewhere", "^TestWriteNil$"
+	list = append(list, elsewhere, one("comment", "k.highest = t /* the same */", contract),
+		one("fails", "k.highest = t + 0", detector{"./simulation/internal/mutants", "^TestThatFailsIfAsked$"}))
+	p, err := opened(t).prepare(t.Context(), t.TempDir(), list)
 	require.NoError(t, err)
-	assert.Empty(t, left, "nothing is left behind")
+	for i, want := range []bool{true, true, false, false} {
+		caught, err := p.caught(t.Context(), list[i])
+		require.NoError(t, err)
+		assert.Equal(t, want, caught, list[i].Name)
+	}
+	_, err = p.caught(t.Context(), list[4])
+	require.ErrorContains(t, err, "^TestThatFailsIfAsked$ fails without a mutant, so no result counts: --- FAIL: ")
+
+	p, err = opened(t).prepare(t.Context(), t.TempDir(), []mutant{one("no-go", "k.highest = nothing", contract)})
+	require.NoError(t, err)
+	_, err = p.caught(t.Context(), mutant{Detector: contract})
+	require.ErrorContains(t, err, "undefined: nothing")
 }
 
 // TestThatFailsIfAsked is a detector for TestOutcomes.

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -19,18 +20,11 @@ var scripts = map[string]struct{ file, before string }{
 	"fencing/redisguard": {"fencing/redisguard/script.go", "sum := sha1.Sum([]byte(text))"},
 }
 
-// switches is a copy of the source in which mutants can be switched on.
-type switches struct {
-	source  Source
-	files   map[string]*ast.File // of Go, by their paths
-	inserts map[string][]change  // by file: what is added to it
-	cases   map[string]string    // by folder: the cases of its switch of scripts
-}
-
 // switched returns the changed files of a copy of the source in which mutants can be switched on. The error says
 // which mutant no longer fits the source.
-func (s Source) switched(list []mutant) (map[string]string, error) {
-	c := switches{s, map[string]*ast.File{}, map[string][]change{}, map[string]string{}}
+func (s source) switched(list []mutant) (map[string]string, error) {
+	inserts := map[string][]change{} // by file of Go
+	cases := map[string]string{}     // by folder of Go: those of its switch of scripts
 	for _, m := range list {
 		files := map[string][]change{}
 		for _, e := range m.Edits {
@@ -41,17 +35,36 @@ func (s Source) switched(list []mutant) (map[string]string, error) {
 			files[file] = append(files[file], change)
 		}
 		for file, changes := range files {
-			if err := c.add(m.Name, file, changes); err != nil {
-				return nil, fmt.Errorf("%s: %w", m.Name, err)
+			if path.Ext(file) == ".go" {
+				bodies, err := otherBodies(m.Name, s.texts[file], changes)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", m.Name, err)
+				}
+				inserts[file] = append(inserts[file], bodies...)
+				continue
 			}
+			in := scripts[path.Dir(file)]
+			at, folder := strings.Index(s.texts[in.file], in.before), path.Dir(in.file)
+			if in.file == "" || at < 0 {
+				return nil, fmt.Errorf("%s: stale: it isn't known where Go has %s; add its folder to scripts in switches.go", m.Name, file)
+			}
+			if cases[folder] == "" {
+				inserts[in.file] = append(inserts[in.file], change{at, at, "text = mutantScript(text)\n"})
+			}
+			text := s.texts[file]
+			cases[folder] += fmt.Sprintf("\tcase %q:\n\t\tbefore, after = %q, %q\n", m.Name, text, changed(text, 0, len(text), changes))
 		}
 	}
 	texts := map[string]string{}
-	for file, inserts := range c.inserts {
+	for file, inserts := range inserts {
 		text := s.texts[file]
 		texts[file] = changed(text, 0, len(text), inserts)
+		clause, err := parser.ParseFile(token.NewFileSet(), "", text, parser.PackageClauseOnly)
+		if err != nil {
+			return nil, err
+		}
 		folder := path.Dir(file)
-		texts[path.Join(folder, "redlock_mutant.go")] = fmt.Sprintf(switchFile, c.files[file].Name, switchVariable, c.cases[folder])
+		texts[path.Join(folder, "redlock_mutant.go")] = fmt.Sprintf(switchFile, clause.Name, switchVariable, cases[folder])
 	}
 	return texts, nil
 }
@@ -74,16 +87,14 @@ func mutantScript[T string | []byte](text T) T {
 }
 `
 
-// add adds what a mutant changes in a file.
-func (c *switches) add(mutant, file string, changes []change) error {
-	text := c.source.texts[file]
-	if path.Ext(file) == ".lua" {
-		return c.addScript(mutant, path.Dir(file), text, changed(text, 0, len(text), changes))
+// otherBodies returns what a mutant's changes insert into a file of Go: at the beginning of each changed function, its
+// other body.
+func otherBodies(mutant, text string, changes []change) (inserts []change, err error) {
+	file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
 	}
-	if err := c.parse(file); err != nil {
-		return err
-	}
-	for _, d := range c.files[file].Decls {
+	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
 		if !ok || f.Body == nil {
 			continue
@@ -100,41 +111,10 @@ func (c *switches) add(mutant, file string, changes []change) error {
 		if r := f.Type.Results; r != nil {
 			call = fmt.Sprintf("return func() %s {%s}()", text[r.Pos()-1:r.End()-1], changed(text, begin, end, own))
 		}
-		c.insert(file, begin, fmt.Sprintf(" if mutantOn == %q { %s }\n", mutant, call))
+		inserts = append(inserts, change{begin, begin, fmt.Sprintf(" if mutantOn == %q { %s }\n", mutant, call)})
 	}
 	if len(changes) > 0 {
-		return fmt.Errorf("stale: it changes more of %s than the bodies of functions, so it can't be switched on", file)
+		return nil, errors.New("stale: it changes more than the bodies of functions, so it can't be switched on")
 	}
-	return nil
-}
-
-// parse parses a file of Go, once.
-func (c *switches) parse(file string) error {
-	if c.files[file] != nil {
-		return nil
-	}
-	parsed, err := parser.ParseFile(token.NewFileSet(), "", c.source.texts[file], parser.SkipObjectResolution)
-	c.files[file] = parsed
-	return err
-}
-
-// addScript adds another text of a script.
-func (c *switches) addScript(mutant, folder, text, other string) error {
-	in, ok := scripts[folder]
-	at := strings.Index(c.source.texts[in.file], in.before)
-	if !ok || at < 0 {
-		return fmt.Errorf("stale: it isn't known where Go has the scripts of %s; add them to scripts in switches.go", folder)
-	}
-	if err := c.parse(in.file); err != nil {
-		return err
-	}
-	if pkg := path.Dir(in.file); c.cases[pkg] == "" {
-		c.insert(in.file, at, "text = mutantScript(text)\n")
-	}
-	c.cases[path.Dir(in.file)] += fmt.Sprintf("\tcase %q:\n\t\tbefore, after = %q, %q\n", mutant, text, other)
-	return nil
-}
-
-func (c *switches) insert(file string, at int, text string) {
-	c.inserts[file] = append(c.inserts[file], change{at, at, text})
+	return inserts, nil
 }

@@ -5,16 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"reflect"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/drawing"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
-	"github.com/redquorum/redlock/simulation/record"
 )
 
 // ErrRequest is wrapped by the error for a request that can't be read.
@@ -44,7 +39,7 @@ func Answer(request []byte) []byte {
 func read(text []byte) (s Setup, err error) {
 	var request struct {
 		Base, Design string
-		Seed         string // whole numbers of JavaScript end at 2^53
+		Seed         uint64 `json:",string"` // whole numbers of JavaScript end at 2^53
 		Schedule     json.RawMessage
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -52,10 +47,7 @@ func read(text []byte) (s Setup, err error) {
 	if err := decoder.Decode(&request); err != nil {
 		return s, fmt.Errorf("%w: %w", ErrRequest, err)
 	}
-	s.Base, s.Design = request.Base, request.Design
-	if s.Seed, err = strconv.ParseUint(request.Seed, 10, 64); err != nil {
-		return s, fmt.Errorf("%w: seed is %.30q, want a whole number from \"0\" to \"%d\"", ErrRequest, request.Seed, uint64(math.MaxUint64))
-	}
+	s.Base, s.Design, s.Seed = request.Base, request.Design, request.Seed
 	if len(request.Schedule) > 0 && string(request.Schedule) != "null" {
 		s.Schedule, err = simulation.ReadSchedule(request.Schedule)
 	}
@@ -81,14 +73,11 @@ type answer struct {
 	Servers   []string        `json:"servers"`
 	SVG       string          `json:"svg"`
 	Steps     []timeline.Step `json:"steps"`
-	// Legend explains the drawing's signs and the violations. Nobody: no process got a lock.
+	// Legend explains the run's tokens and violations. Nobody: no process got a lock.
 	Legend []string `json:"legend"`
 	Nobody bool     `json:"nobody"`
 	// Begin is a moment at which a fault hits a holder: soon after the first lease was granted.
 	Begin time.Duration `json:"begin"`
-	// Idle are the indices of the faults without which the run is the same for its clients. They are
-	// looked for only in short schedules that aren't the base's own.
-	Idle []int `json:"idle"`
 }
 
 func (s Setup) answer() ([]byte, error) {
@@ -103,7 +92,7 @@ func (s Setup) answer() ([]byte, error) {
 		Expected: run.Expected, Verdict: Found(run.Result), Hash: run.Result.Log.Digest(),
 		Processes: append([]string{}, tl.Processes...), Servers: append([]string{}, tl.Servers...),
 		Legend: append([]string{}, tl.Draw(&c)...), Steps: append([]timeline.Step{}, tl.Story()...),
-		Nobody: len(tl.Beliefs) == 0, Begin: tl.Held(), Idle: []int{},
+		Nobody: len(tl.Beliefs) == 0, Begin: tl.Held(),
 	}
 	a.SVG = c.Inline()
 	if run.Unexpected != nil {
@@ -112,39 +101,5 @@ func (s Setup) answer() ([]byte, error) {
 	if a.Arguments, err = run.Arguments(); err != nil {
 		return nil, err
 	}
-	if len(s.Schedule) <= mostTried {
-		if a.Idle, err = run.idle(); err != nil {
-			return nil, err
-		}
-	}
 	return json.Marshal(a)
-}
-
-// mostTried is the number of faults up to which each is tried without, because each takes another run.
-const mostTried = 8
-
-// idle returns the faults of the Setup's schedule without which clients do and are told the same.
-func (r Run) idle() ([]int, error) {
-	list := []int{}
-	for i := range r.Schedule {
-		less := r.Setup
-		less.Schedule = slices.Delete(slices.Clone(r.Schedule), i, i+1)
-		run, err := Play(less)
-		if err != nil {
-			return nil, err
-		}
-		if reflect.DeepEqual(told(r.Result), told(run.Result)) {
-			list = append(list, i)
-		}
-	}
-	return list, nil
-}
-
-// told is what clients did and were told, without what they can't know.
-func told(r simulation.Result) []record.Event {
-	history := r.Log.History()
-	for i := range history {
-		history[i].Truth, history[i].Change = nil, nil
-	}
-	return history
 }

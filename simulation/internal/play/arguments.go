@@ -2,6 +2,7 @@ package play
 
 import (
 	"encoding/json"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -24,12 +25,12 @@ func (s Setup) Arguments() (string, error) {
 	return strings.Join(words, " "), nil
 }
 
+// plain arguments mean nothing else to a shell.
+var plain = regexp.MustCompile(`^[\w./:,=@%+-]+$`)
+
 // Quoted quotes an argument for a shell.
 func Quoted(arg string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:,=@%+", r)
-	}
-	if arg != "" && strings.IndexFunc(arg, func(r rune) bool { return !plain(r) }) < 0 {
+	if plain.MatchString(arg) {
 		return arg
 	}
 	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"

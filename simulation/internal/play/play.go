@@ -43,24 +43,6 @@ type Run struct {
 // Anything is the expectation if there is none.
 const Anything = "anything"
 
-// base is a scenario, a fault or a workload.
-type base interface {
-	Play(uint64, designs.Design) (simulation.Result, error)
-	PlaySchedule(uint64, designs.Design, simulation.Schedule) (simulation.Result, error)
-}
-
-// workload is a workload of package search as a base. It has no faults of its own: the command explore
-// draws them.
-type workload struct{ search.Workload }
-
-func (w workload) Play(seed uint64, d designs.Design) (simulation.Result, error) {
-	return w.PlaySchedule(seed, d, nil)
-}
-
-func (w workload) PlaySchedule(seed uint64, d designs.Design, faults simulation.Schedule) (simulation.Result, error) {
-	return simulation.Run(seed, d.Configure(w.Base), faults, w.Work)
-}
-
 // Play plays a run. Errors Are simulation.ErrConfig, or name an unknown base or design with those
 // that exist.
 func Play(setup Setup) (Run, error) {
@@ -79,35 +61,41 @@ func Play(setup Setup) (Run, error) {
 		return run, err
 	}
 	run.Design = d.Name
-	var of base
+	var cfg simulation.Config
+	var work simulation.Workload
 	check := func(simulation.Result) error { return nil }
 	switch {
 	case noScenario == nil:
-		of, run.Base, run.Title = s, s.ID, s.Title
-		_, run.Faults = s.Setting(d)
+		run.Base, run.Title = s.ID, s.Title
+		cfg, run.Faults, work = s.Setting(d)
 		if verdict, ok := s.Verdicts[d.Name]; ok {
 			run.Expected = verdict.String()
 			check = func(r simulation.Result) error { return s.Check(r, d) }
 		}
 	case noFault == nil:
-		of, run.Base, run.Title = f, f.Name, f.Title
-		_, run.Faults = f.Setting(setup.Seed, d)
+		run.Base, run.Title = f.Name, f.Title
+		cfg, run.Faults, work = f.Setting(setup.Seed, d)
 		if want, ok := cells.ExpectationOf(f.Name, d.Name); ok {
 			run.Expected = want.String()
 			check = func(r simulation.Result) error { return want.Check(r, d) }
 		}
-	default:
-		of, run.Base, run.Title = workload{w}, w.Name, w.Title
+	default: // it has no faults of its own: the command explore draws them
+		run.Base, run.Title = w.Name, w.Title
+		cfg, work = d.Configure(w.Base), w.Work
 	}
-	if setup.Schedule != nil {
+	// What is expected, and when the lock has to be free, follows from the base's own faults.
+	own := setup.Schedule == nil
+	if !own {
 		run.Faults, run.Expected = slices.Clone(setup.Schedule), Anything
-		run.Result, err = of.PlaySchedule(setup.Seed, d, run.Faults)
+	}
+	if run.Result, err = simulation.Run(setup.Seed, cfg, run.Faults, work); err != nil || !own {
 		return run, err
 	}
-	if run.Result, err = of.Play(setup.Seed, d); err == nil {
-		run.Unexpected = check(run.Result)
+	if noScenario == nil {
+		run.Result = s.Judge(run.Result)
 	}
-	return run, err
+	run.Unexpected = check(run.Result)
+	return run, nil
 }
 
 // designOf returns a scenario's design. Scenarios have no verdict for registered designs, and are played with

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/timeline"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Cell is one design under one fault.
@@ -33,6 +34,8 @@ type Cell struct {
 	Command string `json:"command,omitempty"`
 	// Expected is the expectation, with its reason.
 	Expected string `json:"-"`
+	// Log is that of a run to look at. It is optional.
+	Log record.Log `json:"-"`
 }
 
 // Rate is the share of runs with a violation, 0 to 1.

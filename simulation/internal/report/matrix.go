@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -35,9 +34,8 @@ func (m Matrix) At(design, fault int) Cell {
 }
 
 // Text writes the matrix for a terminal: the rates under each fault, then one line for each cell with
-// violations, and what was never reached.
-func (m Matrix) Text(w io.Writer) error {
-	out := bufio.NewWriter(w) // Flush returns the error
+// violations, and what was never reached. Its errors are lost, so the writer has to keep them.
+func (m Matrix) Text(w io.Writer) {
 	for j, fault := range m.Faults {
 		var rates []string
 		for i, design := range m.Designs {
@@ -46,11 +44,11 @@ func (m Matrix) Text(w io.Writer) error {
 			}
 		}
 		if len(rates) > 0 {
-			wrap.Paragraph(out, fault.Name+": ", strings.Join(rates, ", "))
+			wrap.Paragraph(w, fault.Name+": ", strings.Join(rates, ", "))
 		}
 	}
-	wrap.Paragraph(out, "\nRuns with a violation. ", legend)
-	m.list(out, "Violated (95 % confidence), and the first seed that shows it:", func(c Cell) string {
+	wrap.Paragraph(w, "\nRuns with a violation. ", legend)
+	m.list(w, "Violated (95 % confidence), and the first seed that shows it:", func(c Cell) string {
 		if c.Violated == 0 && !c.Unexpected {
 			return ""
 		}
@@ -60,13 +58,12 @@ func (m Matrix) Text(w io.Writer) error {
 		}
 		return strings.Join(words, "; ")
 	})
-	m.list(out, "Never reached, so that a 0 shows nothing:", func(c Cell) string {
+	m.list(w, "Never reached, so that a 0 shows nothing:", func(c Cell) string {
 		if c.Runs == 0 || c.Violated > 0 {
 			return ""
 		}
 		return strings.Join(c.Unreached, "; ")
 	})
-	return out.Flush()
 }
 
 // list has an entry for each cell that has something to say, below a heading.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/redquorum/redlock/simulation/internal/drawing"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
-	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Report is the content of a page. Empty parts are left out.
@@ -29,45 +28,40 @@ type Report struct {
 	// Notes are paragraphs of plain text about how the report was made.
 	Notes []string
 
-	Summary   Summary
-	Matrix    Matrix
-	Timelines []TimelineRun
-}
-
-// TimelineRun is a run of a cell, with a timeline.
-type TimelineRun struct {
-	Design, Fault string // the cell
-	// Kinds are the kinds of violations that its picture shows. Empty: all.
-	Kinds []string
-	// Log is the log of the run.
-	Log record.Log
+	Summary Summary
+	Matrix  Matrix
 }
 
 var (
 	//go:embed page.tmpl
-	pageTemplate string
+	pageText string
 	//go:embed page.css
 	pageCSS string
 )
 
-// HTML writes the report as one self-contained page of less than two megabytes, light or dark like the
-// reader's system. It has no script, and all of it can be reached with the keyboard.
-func HTML(w io.Writer, r Report) error {
-	pictures := map[[2]string]template.HTML{} // by design and fault
-	for _, run := range r.Timelines {
-		var c drawing.Canvas
-		timeline.Of(run.Log).Draw(&c, run.Kinds...)
-		pictures[[2]string{run.Design, run.Fault}] = template.HTML(c.Inline()) //nolint:gosec // it has escaped its texts
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"grouped": grouped,
+	"join":    func(s []string) string { return strings.Join(s, "; ") },
+	"picture": picture,
+	"legend":  func() string { return legend },
+	"signs":   timeline.Legend,
+	"css":     func() template.CSS { return template.CSS(drawing.Page() + pageCSS) }, //nolint:gosec // all of it is this module's
+}).Parse(pageText))
+
+// picture draws the cell's run.
+func picture(c Cell) template.HTML {
+	if c.Log == nil {
+		return ""
 	}
-	t := template.Must(template.New("page").Funcs(template.FuncMap{
-		"grouped": grouped,
-		"join":    func(s []string) string { return strings.Join(s, "; ") },
-		"picture": func(design, fault string) template.HTML { return pictures[[2]string{design, fault}] },
-		"legend":  func() string { return legend },
-		"signs":   timeline.Legend,
-		"css":     func() template.CSS { return template.CSS(drawing.Page() + pageCSS) }, //nolint:gosec // all of it is this module's
-	}).Parse(pageTemplate))
-	if err := t.Execute(w, r); err != nil {
+	var canvas drawing.Canvas
+	timeline.Of(c.Log).Draw(&canvas)
+	return template.HTML(canvas.Inline()) //nolint:gosec // it has escaped its texts
+}
+
+// HTML writes the report as one self-contained page, light or dark like the reader's system. It has no script, and
+// all of it can be reached with the keyboard.
+func HTML(w io.Writer, r Report) error {
+	if err := pageTemplate.Execute(w, r); err != nil {
 		return fmt.Errorf("report: writing HTML: %w", err)
 	}
 	return nil

@@ -1,11 +1,9 @@
 package report
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
@@ -14,8 +12,8 @@ import (
 // titles of its designs are columns' headings: two lines of at most 10 letters.
 type Summary struct {
 	Matrix
-	// Note says what counts as a violation.
-	Note string
+	Runs int    // the largest number of runs of a cell
+	Note string // what counts as a violation
 }
 
 // summaryWidth is the width of a summary's text in columns. Longer lines are hard to read.
@@ -24,43 +22,26 @@ const summaryWidth = 80
 // headWidth is the width of a column, including a blank before it.
 const headWidth = 11
 
-// Text writes the summary for a terminal.
-func (s Summary) Text(w io.Writer) error {
-	if len(s.Cells) == 0 {
-		return nil
+// Text writes the summary for a terminal. Its errors are lost, so the writer has to keep them.
+func (s Summary) Text(w io.Writer) {
+	if s.Runs == 0 {
+		return
 	}
-	out := bufio.NewWriter(w) // Flush returns the error
-	first := 0
-	for _, f := range s.Faults {
-		first = max(first, utf8.RuneCountInString(f.Title))
-	}
-	first = min(first, summaryWidth-headWidth*len(s.Designs))
+	first := summaryWidth - headWidth*len(s.Designs)
 	row := func(head string, cell func(j int) string) {
-		fmt.Fprintf(out, "%-*.*s", first, first, head)
+		fmt.Fprintf(w, "%-*.*s", first, first, head)
 		for j := range s.Designs {
-			fmt.Fprintf(out, "%*s", headWidth, cell(j))
+			fmt.Fprintf(w, "%*s", headWidth, cell(j))
 		}
-		fmt.Fprintln(out)
+		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(out, "How often a lock fails, of %s runs each:\n\n", grouped(s.Runs()))
+	fmt.Fprintf(w, "How often a lock fails, of %s runs each:\n\n", grouped(s.Runs))
 	for i := range 2 {
 		row("", func(j int) string { return strings.Split(s.Designs[j].Title+"\n", "\n")[i] })
 	}
-	fmt.Fprintln(out, strings.Repeat("─", first+headWidth*len(s.Designs)))
+	fmt.Fprintln(w, strings.Repeat("─", first+headWidth*len(s.Designs)))
 	for i, f := range s.Faults {
 		row(f.Title, func(j int) string { return s.At(j, i).Word() })
 	}
-	fmt.Fprintf(out, "\n%s\n", strings.Join(wrap.Lines(s.Note+" "+legend, summaryWidth, "", ""), "\n"))
-	return out.Flush()
-}
-
-// Runs is the largest number of runs of a cell.
-func (s Summary) Runs() int {
-	most := 0
-	for _, row := range s.Cells {
-		for _, c := range row {
-			most = max(most, c.Runs)
-		}
-	}
-	return most
+	fmt.Fprintf(w, "\n%s\n", strings.Join(wrap.Lines(s.Note+" "+legend, summaryWidth, "", ""), "\n"))
 }

@@ -1,29 +1,32 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/redquorum/redlock/simulation/internal/byname"
 )
 
-// All returns every scenario, in the order of the list.
+// All returns every scenario, in the order of the IDs.
 func All() []Scenario {
-	return slices.Concat(
-		pauseAfterCheck(), delayedWrite(), pauseBeforeCheck(), serverClocks(), clientClocks(), clockRates(), crashWithoutFsync(),
-		failovers(), lateSets(), repliesLost(), extensions(), splitVotes(), serverTwice(), differentSets(), suspensions(),
-		notAtomic(), blindDelete(), tokenAfterLock(), naiveMaximum(), guardOnWrites(), evictions(),
-		oneHangs(), switchedAddresses(), splitBrain(), overwritten(), waiting(),
-		holderCrashes(), partitions(),
+	all := slices.Concat(
+		clientFaults(), clockFaults(), serverFaults(), replicaFaults(), messageFaults(), majorityFaults(), oneServerFaults(), tokenFaults(),
 	)
+	slices.SortFunc(all, func(a, b Scenario) int {
+		return cmp.Or(cmp.Compare(a.ID[0], b.ID[0]), cmp.Compare(number(a.ID), number(b.ID)), cmp.Compare(a.ID, b.ID))
+	})
+	return all
 }
 
-// ByID returns the scenario with the ID, in any case. The error Is ErrUnknown and lists the
-// IDs.
+// number is an ID's.
+func number(id string) (n int) {
+	_, _ = fmt.Sscanf(id[1:], "%d", &n) // every ID has one
+	return n
+}
+
+// ByID returns the scenario with the ID, in any case. The error Is byname.ErrUnknown and lists
+// the IDs.
 func ByID(id string) (Scenario, error) {
-	s, err := byname.Find("scenario", id, All(), func(s Scenario) string { return s.ID })
-	if err != nil {
-		return s, fmt.Errorf("%w: %w", ErrUnknown, err)
-	}
-	return s, nil
+	return byname.Find("scenario", id, All(), func(s Scenario) string { return s.ID })
 }

@@ -50,10 +50,13 @@ func (s Scenario) atVictim(faults ...fault.Fault) Scenario {
 	return s
 }
 
+// secondAsks are the scripts of a client that has the lock for five seconds, and of one that asks soon.
+var secondAsks = clients(twoUpdates(0, 5*time.Second), turn(200*ms, time.Second))
+
 // oneVoteLost is the scenario in which c1 has the lock on A, B and C, or on the only
 // server, and faults hit its vote on C, or on A. Then c2 asks for the lock.
 func oneVoteLost(s Scenario, faults ...fault.Fault) Scenario {
-	s.Scripts = clients(twoUpdates(0, 5*time.Second), turn(200*ms, time.Second))
+	s.Scripts = secondAsks
 	return s.atVictim(faults...)
 }
 
@@ -61,8 +64,6 @@ var (
 	// overlap is the result of oneVoteLost without a countermeasure: c1 continues under
 	// its lease after c2 had one.
 	overlap = breaks(record.StaleWrite, record.TwoHolders).reaching("c2 acquired")
-	// overlapRefused is the same with a guard.
-	overlapRefused = breaks(record.TwoHolders).reaching("c2 acquired", "the guard refused a read")
 	// refusedSecond is the result with a countermeasure.
 	refusedSecond = none.reaching("c2 refused", "c1 write").without("c2 acquired")
 	// quarantined is the result with a quarantine after a restart.

@@ -14,13 +14,8 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-var (
-	// ErrUnknown: there is no such scenario, or the scenario has no verdict for a
-	// design.
-	ErrUnknown = errors.New("scenarios: unknown")
-	// ErrUnexpected: a run did not end as the scenario says.
-	ErrUnexpected = errors.New("scenarios: not as expected")
-)
+// ErrUnexpected: a run did not end as the scenario says.
+var ErrUnexpected = errors.New("scenarios: not as expected")
 
 // Scenario is a sequence of events, and how it must end with each design.
 type Scenario struct {
@@ -88,13 +83,9 @@ type Free struct {
 }
 
 // Design returns a design that the scenario has a verdict for: one of designs.All or of
-// Variants. The error Is ErrUnknown.
+// Variants. The error Is byname.ErrUnknown.
 func (s Scenario) Design(name string) (designs.Design, error) {
-	d, err := byname.Find("design", name, s.Designs(), func(d designs.Design) string { return d.Name })
-	if err != nil {
-		return d, fmt.Errorf("%w: %s isn't played with it: %w", ErrUnknown, s.ID, err)
-	}
-	return d, nil
+	return byname.Find("design of "+s.ID, name, s.Designs(), func(d designs.Design) string { return d.Name })
 }
 
 // Designs returns the designs that the scenario has verdicts for: those of designs.All in
@@ -121,42 +112,40 @@ func withSetting(name, title, base string, change func(*simulation.Config)) desi
 	}
 }
 
-// Setting returns the configuration and the schedule of a run with a design.
-func (s Scenario) Setting(d designs.Design) (simulation.Config, simulation.Schedule) {
+// Setting returns the configuration, the schedule and the clients of a run with a design.
+func (s Scenario) Setting(d designs.Design) (simulation.Config, simulation.Schedule, simulation.Workload) {
+	schedule := s.Schedule
 	if d.Servers == 1 && s.Alone != nil {
-		return d.Configure(s.Base), s.Alone
+		schedule = s.Alone
 	}
-	return d.Configure(s.Base), s.Schedule
+	return d.Configure(s.Base), schedule, workload(s.Scripts)
 }
 
 // Play performs one run. Besides the violations of simulation.Run it has those of Free, as
 // record.NoProgress. All errors are simulation.ErrConfig.
 func (s Scenario) Play(seed uint64, d designs.Design) (simulation.Result, error) {
-	_, schedule := s.Setting(d)
-	r, err := s.PlaySchedule(seed, d, schedule)
-	if err != nil {
-		return r, err
-	}
-	return s.Judge(r), nil
-}
-
-// PlaySchedule performs one run of the scenario's clients with another schedule. The
-// scenario's requirements of liveness do not apply to it.
-func (s Scenario) PlaySchedule(seed uint64, d designs.Design, schedule simulation.Schedule) (simulation.Result, error) {
-	cfg, _ := s.Setting(d)
-	r, err := simulation.Run(seed, cfg, schedule, workload(s.Scripts))
+	cfg, schedule, work := s.Setting(d)
+	r, err := simulation.Run(seed, cfg, schedule, work)
 	if err != nil {
 		return r, fmt.Errorf("%s with %s: %w", s.ID, d.Name, err)
 	}
-	return r, nil
+	return s.Judge(r), nil
 }
 
 // Judge adds the violations of Free to a result.
 func (s Scenario) Judge(r simulation.Result) simulation.Result {
 	for _, f := range s.Free {
-		if !f.met(r.Log) {
-			r = r.With(f.violation())
+		if f.met(r.Log) {
+			continue
 		}
+		who := f.Process + " never"
+		if f.Process == fault.Any {
+			who = "nobody"
+		}
+		r = r.With(record.Violation{
+			Kind: record.NoProgress, At: at(f.By),
+			Text: fmt.Sprintf("%s got the lock from %v to %v of the story", who, f.After, f.By),
+		})
 	}
 	return r
 }
@@ -170,19 +159,8 @@ func (f Free) met(log record.Log) bool {
 	return false
 }
 
-func (f Free) violation() record.Violation {
-	who := f.Process + " never"
-	if f.Process == fault.Any {
-		who = "nobody"
-	}
-	return record.Violation{
-		Kind: record.NoProgress, At: at(f.By),
-		Text: fmt.Sprintf("%s got the lock from %v to %v of the story", who, f.After, f.By),
-	}
-}
-
-// Check reports whether a run ended as expected. The error Is ErrUnexpected, or ErrUnknown
-// for a design without a verdict.
+// Check reports whether a run ended as expected. The error Is ErrUnexpected, or
+// byname.ErrUnknown for a design without a verdict.
 func (s Scenario) Check(r simulation.Result, d designs.Design) error {
 	want, ok := s.Verdicts[d.Name]
 	if !ok {

@@ -101,11 +101,6 @@ func keepTrying(from time.Duration, tries int, pause time.Duration) Script {
 	return Script{until(from), retry(tries, pause), update, release}
 }
 
-// extending extends the lease and later updates again if the lease is valid.
-func extending(when, again time.Duration) Script {
-	return Script{until(0), acquire, update, until(when), extend, until(again), ifValid(update), release}
-}
-
 // clients are the scripts of c1, c2, ...
 func clients(scripts ...Script) []Script { return scripts }
 

@@ -2,37 +2,30 @@ package timeline
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/drawing"
-	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Draw draws the run below what the picture has: which processes believed that they held the lock or were
-// stopped, whose key the servers had, what reached the resource, the faults and the violations. With kinds of
-// violations, it shows only those. It returns sentences that explain what is drawn.
-func (t *Timeline) Draw(c *drawing.Canvas, kinds ...string) (legend []string) {
+// stopped, whose key the servers had, what reached the resource, the faults, and the first violation of each kind.
+// It returns sentences about the run's tokens and violations; Legend explains the rest.
+func (t *Timeline) Draw(c *drawing.Canvas) (legend []string) {
 	p := &plot{Canvas: c, t: t, lanes: map[string]strip{}}
-	for _, v := range t.violations {
-		kind := v.Violation.Kind
-		if (len(kinds) == 0 || slices.Contains(kinds, string(kind))) && !slices.ContainsFunc(p.violations, func(f *record.Event) bool { return f.Violation.Kind == kind }) {
-			p.violations = append(p.violations, v)
-		}
-	}
 	moments := t.moments()
 	from, until := p.window(moments)
 	p.axis = newAxis(moments, from, until)
 	c.Desc = strings.TrimSpace(c.Desc + " " + p.words())
-	captions := slices.Concat(p.alarms(), p.faultCaptions())
-	p.captions(captions, len(captions), byMoment, leftFirst)
+	p.captions(p.causes(), math.MaxInt)
 	p.Height += 4
 	for _, name := range t.Processes {
 		if p.active(name) {
 			p.process(name)
 		}
 	}
-	if t.UsesResource {
+	if len(t.accesses) > 0 {
 		p.resource()
 	}
 	p.servers()
@@ -50,7 +43,7 @@ func (p *plot) words() string {
 		}
 	}
 	var kinds []string
-	for _, v := range p.violations {
+	for _, v := range p.t.violations {
 		kinds = append(kinds, string(v.Violation.Kind))
 	}
 	if len(kinds) == 0 {
@@ -71,9 +64,8 @@ func (p *plot) across() {
 	for i, a := range p.t.Beliefs {
 		for _, b := range p.t.Beliefs[i+1:] {
 			from, until := max(a.From, b.From), min(a.Until, b.Until)
-			first, one := p.lanes[a.Process]
-			second, other := p.lanes[b.Process]
-			if a.Key == b.Key && a.who != b.who && from < until && one && other && p.overlaps(from, until) {
+			if a.Key == b.Key && a.who != b.who && from < until && p.overlaps(from, until) {
+				first, second := p.lanes[a.Process], p.lanes[b.Process]
 				y := min(first.y, second.y)
 				p.Box("both", p.x(from), y, p.x(until)-p.x(from), max(first.y+first.height, second.y+second.height)-y)
 			}

@@ -3,7 +3,6 @@ package timeline
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -15,15 +14,10 @@ func Clock(t time.Duration) string {
 
 // Grouped writes a number with a space before each group of three digits.
 func Grouped(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && digits[i-1] != '-' && (len(digits)-i)%3 == 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteRune(d)
+	if -1000 < n && n < 1000 {
+		return strconv.FormatInt(n, 10)
 	}
-	return b.String()
+	return fmt.Sprintf("%s %03d", Grouped(n/1000), max(n%1000, -n%1000))
 }
 
 // units are those of length, with the shortest duration that is written in them.

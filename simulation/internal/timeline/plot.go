@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation/internal/drawing"
-	"github.com/redquorum/redlock/simulation/record"
 )
 
 const (
@@ -15,8 +14,7 @@ const (
 	// thinHeight is that of a server's bar, and the sizes are those of dots.
 	thinHeight, writeSize, readSize = 8.0, 8.0, 5.0
 
-	// fewBeliefs: a drawing shows the whole of a run with up to so many beliefs. Of a longer run it
-	// shows the time before the first violation, or around the first fault.
+	// fewBeliefs is the number of beliefs up to which a drawing shows the whole run. Of a longer run it shows so many.
 	fewBeliefs = 4
 )
 
@@ -24,10 +22,9 @@ const (
 type plot struct {
 	*drawing.Canvas // its Height is where the next thing is drawn
 	axis
-	t          *Timeline
-	violations []*record.Event // the first of each kind that is shown
-	lanes      map[string]strip
-	lines      []line
+	t     *Timeline
+	lanes map[string]strip
+	lines []line
 }
 
 // strip is where a lane is: a process, the resource or a server.
@@ -50,8 +47,10 @@ func (t *Timeline) moments() (out []time.Duration) {
 	for _, e := range slices.Concat(t.accesses, t.violations) {
 		out = append(out, e.At)
 	}
-	for _, f := range t.faults {
-		out = append(out, f.at)
+	for _, s := range t.Steps {
+		if s.brief != "" {
+			out = append(out, s.At)
+		}
 	}
 	for _, s := range t.stops {
 		out = append(out, s.from, s.until)
@@ -59,42 +58,31 @@ func (t *Timeline) moments() (out []time.Duration) {
 	return slices.DeleteFunc(out, func(at time.Duration) bool { return at > t.End })
 }
 
-// window returns the part of the run that is shown.
+// window returns the part of the run that is shown: all of it, or the beliefs around the first violation, or else
+// around the first fault.
 func (p *plot) window(moments []time.Duration) (from, until time.Duration) {
-	if beliefs := p.t.Beliefs; len(beliefs) > fewBeliefs {
-		at, violated := p.cause()
-		i := len(slices.DeleteFunc(slices.Clone(beliefs), func(b *belief) bool { return b.From > at }))
-		end := i
-		if !violated {
-			end = min(len(beliefs), max(i+1, fewBeliefs))
+	beliefs := p.t.Beliefs
+	if len(beliefs) > fewBeliefs {
+		first := slices.IndexFunc(p.t.Steps, func(s Step) bool { return s.Alarm || s.Fault && len(p.t.violations) == 0 })
+		at := p.t.Steps[max(0, first)].At
+		end := slices.IndexFunc(beliefs, func(b *belief) bool { return b.From > at })
+		if end < 0 {
+			end = len(beliefs)
 		}
-		from, until = at, at
-		for _, b := range beliefs[max(0, i-3):end] {
-			from, until = min(from, b.From), max(until, b.Until)
+		end = min(max(end+1, fewBeliefs), len(beliefs))
+		moments = []time.Duration{at}
+		for _, b := range beliefs[end-fewBeliefs : end] {
+			moments = append(moments, b.From, min(b.Until, p.t.End))
 		}
-		if violated {
-			until = max(at, min(until, at+(at-from)/3))
-		}
-	} else if len(moments) > 0 {
+	}
+	if len(moments) > 0 {
 		from, until = slices.Min(moments), slices.Max(moments)
 	}
-	until = min(until, p.t.End)
 	if until <= from {
 		from, until = max(0, from-time.Second), from+time.Second
 	}
 	margin := (until - from) / 50
 	return max(0, from-margin), until + margin
-}
-
-// cause is the moment of the first violation or, without one, of the first fault or belief.
-func (p *plot) cause() (at time.Duration, violated bool) {
-	switch {
-	case len(p.violations) > 0:
-		return p.violations[0].At, true
-	case len(p.t.faults) > 0:
-		return p.t.faults[0].at, false
-	}
-	return p.t.Beliefs[0].From, false
 }
 
 // ticks writes round times below the lanes, where there is space.

@@ -25,6 +25,12 @@ func Of(log record.Log) *Timeline {
 		requests: map[request]*message{}, votes: map[request]*message{}, asked: map[string]int{},
 		leases: map[int]*belief{}, keys: map[place]*tenure{}, last: map[place]string{},
 	}
+	for e := range log.All() { // a server has a lane only if somebody uses it
+		if slices.Contains([]record.EventKind{record.Sent, record.Voted, record.Answered, record.KeyChanged}, e.Kind) && e.Place != fault.Resource {
+			r.Servers = union(r.Servers, e.Place)
+		}
+	}
+	slices.SortFunc(r.Servers, byLength)
 	for e := range log.All() {
 		if e.Kind != record.Counted && e.Kind != record.Believed {
 			r.End = max(r.End, e.At)
@@ -76,7 +82,7 @@ var (
 
 func requestOf(e *record.Event) request { return request{e.Process, e.Place, e.N} }
 
-// laneOf is the process or the server that an event is about. A server has a lane only if somebody uses it.
+// laneOf is the process or the server that an event is about.
 func (r *reader) laneOf(e *record.Event) string {
 	if e.Kind.Where() == record.OfServer && e.Place != "" {
 		return e.Place
@@ -86,9 +92,15 @@ func (r *reader) laneOf(e *record.Event) string {
 }
 
 func (r *reader) take(e *record.Event) {
+	known := e.Place == "" || e.Place == fault.Any || e.Place == fault.Resource || slices.Contains(r.Servers, e.Place)
+	if e.Kind.Where() == record.OfServer && !known {
+		return // nobody uses the server
+	}
 	switch e.Kind {
 	case record.Found:
-		r.violations = append(r.violations, e)
+		if !slices.ContainsFunc(r.violations, func(v *record.Event) bool { return v.Violation.Kind == e.Violation.Kind }) {
+			r.violations = append(r.violations, e)
+		}
 		r.step(Step{At: e.At, Text: r.violated(e), Alarm: true})
 	case record.Believed:
 		r.renewed(e)
@@ -108,7 +120,7 @@ func (r *reader) take(e *record.Event) {
 		}
 	case record.GaveUp, record.CutOff:
 		if m := r.requests[requestOf(e)]; m != nil && !slices.Contains(watching, m.op) {
-			r.step(Step{At: e.At, Text: fmt.Sprintf("stops waiting for an answer to its %s from", m.op), lane: e.Process, who: e.Process, on: []string{e.Place}})
+			r.step(Step{At: e.At, Text: fmt.Sprintf("stops waiting for an answer to its %s from {on}", m.op), lane: e.Process, who: []string{e.Process}, on: []string{e.Place}})
 		}
 	default:
 		if e.Kind.Where() != record.OfMessage && e.Kind != record.Counted {
@@ -121,7 +133,7 @@ func (r *reader) take(e *record.Event) {
 func (r *reader) tell(e *record.Event, lane string) {
 	who := record.Who(lane, e.Goroutine)
 	lease := named(e.Key, r.token(e.Token))
-	text, bad := "", false
+	text, brief, bad := "", "", false
 	switch e.Kind {
 	case record.Asked:
 		text = "asks for " + e.Key
@@ -171,8 +183,7 @@ func (r *reader) tell(e *record.Event, lane string) {
 	case record.SubscriptionLost:
 		text, bad = "loses its subscription at "+e.Place, true
 	case record.Crashed:
-		text, bad = "CRASHES", true
-		r.faults = append(r.faults, faultText{at: e.At, who: []string{e.Process}, what: " crashes"})
+		text, brief, bad = "CRASHES", ": CRASH", true
 		r.crashes(e)
 	case record.Back:
 		text, bad = "is back", true
@@ -184,7 +195,7 @@ func (r *reader) tell(e *record.Event, lane string) {
 	default:
 		return
 	}
-	r.step(Step{At: e.At, Text: text, Fault: bad, lane: lane, who: who})
+	r.step(Step{At: e.At, Text: text, brief: brief, Fault: bad, lane: lane, who: []string{who}})
 }
 
 // voted lists the servers' replies that the process has received by now, since it asked.
@@ -194,7 +205,7 @@ func (r *reader) voted(e *record.Event, who string) string {
 		since = r.Steps[i].At
 	}
 	by := map[string][]string{}
-	for _, server := range slices.SortedFunc(slices.Values(r.Servers), byLength) {
+	for _, server := range r.Servers {
 		switch m := r.votes[request{e.Process, server, 0}]; {
 		case m == nil || m.sent < since:
 		case !m.received:
@@ -218,11 +229,6 @@ func (r *reader) voted(e *record.Event, who string) string {
 // sent adds a message.
 func (r *reader) sent(e *record.Event) {
 	r.Processes = union(r.Processes, e.Process)
-	if e.Place == fault.Resource {
-		r.UsesResource = true
-	} else {
-		r.Servers = union(r.Servers, e.Place)
-	}
 	m := &message{op: e.Op, sent: e.At}
 	r.requests[requestOf(e)] = m
 	if slices.Contains(acquiring, m.op) {
@@ -232,39 +238,27 @@ func (r *reader) sent(e *record.Event) {
 
 // suffers adds a fault of a process, a server or a link.
 func (r *reader) suffers(e *record.Event) {
-	f, traits, name, other := e.Fault, e.Fault.Traits(), e.Process, e.Place
-	if name == "" || other == "" { // it isn't a link
-		name, other = r.laneOf(e), ""
+	f, traits := e.Fault, e.Fault.Traits()
+	lane, on := e.Process, []string{anyOf(e.Place, "every server")}
+	if e.Process == "" || e.Place == "" { // it isn't a link
+		lane, on = r.laneOf(e), nil
 	}
-	subject := anyOf(name, "every process")
-	if f.Kind == fault.Lag && f.Replica != 0 {
-		subject = fmt.Sprintf("%s's replica %d", name, f.Replica)
+	who, until := []string{anyOf(lane, "every process")}, forever
+	if f.For > 0 {
+		until = e.At + min(f.For, forever)
 	}
-	text := wordsOf(f, other)
-	if text != "" {
-		r.step(Step{At: e.At, Text: text, Fault: true, lane: name, who: subject})
+	text, brief := wordsOf(f)
+	if traits.Stops {
+		r.stop(lane, e.At, until)
+	}
+	if traits.Stops && traits.Where == fault.OnProcess {
+		brief = ""
+	}
+	if text != "" { // that of a crash is its event's
+		r.step(Step{At: e.At, Text: text, brief: brief, Fault: true, lane: lane, who: who, on: on})
 	}
 	if f.For > 0 && traits.End != "" {
-		r.step(Step{At: e.At + min(f.For, forever), Text: traits.End, Fault: true, lane: name, who: subject})
-	}
-	caption := faultText{at: e.At, server: e.Place, who: []string{subject}, what: " " + traits.Short}
-	switch {
-	case text == "": // a crash, whose event has the words
-		caption.what = ""
-	case !traits.Lasts():
-		caption.what = strings.Replace(sentence("", text), "'s clock", ": clock", 1)
-	case traits.Short == "" || traits.Stops && traits.Where == fault.OnProcess: // its lane shows it
-		caption.what = ""
-	case traits.OnMessages:
-		caption.who, caption.links = []string{anyOf(name, "clients")}, []string{anyOf(other, "servers")}
-	}
-	r.faults = append(r.faults, caption)
-	if traits.Stops {
-		s := &stop{name, traits.Short, e.At, forever}
-		if f.For > 0 {
-			s.until = e.At + min(f.For, forever)
-		}
-		r.stops = append(r.stops, s)
+		r.step(Step{At: until, Text: traits.End, Fault: true, lane: lane, who: who})
 	}
 	switch {
 	case f.Kind == fault.Reboot:
@@ -278,16 +272,26 @@ func (r *reader) suffers(e *record.Event) {
 	}
 }
 
+// stop adds a stop. Stops of a lane that overlap are one.
+func (r *reader) stop(lane string, from, until time.Duration) {
+	for _, s := range r.stops {
+		if s.lane == lane && from <= s.until {
+			s.until = max(s.until, until)
+			return
+		}
+	}
+	r.stops = append(r.stops, &stop{lane, from, until})
+}
+
 // keyChanged changes a key's end without a command.
 func (r *reader) keyChanged(e *record.Event) {
-	r.Servers = union(r.Servers, e.Place)
 	for _, k := range e.Keys {
 		at := place{e.Place, k.Key}
 		if k.Until != record.Gone {
 			r.stands(e, at, r.last[at], k.Until)
 			continue
 		}
-		r.step(Step{At: e.At, Text: "no longer has " + k.Key, Fault: true, lane: e.Place, who: e.Place})
+		r.step(Step{At: e.At, Text: k.Key + " is gone from {on}", Fault: true, lane: e.Place, on: []string{e.Place}})
 		r.close(at, e.At)
 	}
 }
@@ -295,7 +299,6 @@ func (r *reader) keyChanged(e *record.Event) {
 // answered adds a command that a server has executed. The old master of a split server has a ' after
 // its name, and a server that an address leads to a ~.
 func (r *reader) answered(e *record.Event) {
-	r.Servers = union(r.Servers, e.Place)
 	ok, outcome := succeeded(e), "refused"
 	if ok {
 		outcome = "granted"
@@ -311,9 +314,9 @@ func (r *reader) answered(e *record.Event) {
 			switch {
 			case !r.close(at, e.At):
 			case n.process == e.Process:
-				r.step(Step{At: e.At, Text: "'s " + n.key + " is deleted on", who: n.process, on: []string{n.server}})
+				r.step(Step{At: e.At, Text: "'s " + n.key + " is deleted on {on}", who: []string{n.process}, on: []string{n.server}})
 			default:
-				r.step(Step{At: e.At, Text: "DELETES ANOTHER'S " + n.key + " on", Fault: true, lane: e.Process, who: e.Process, on: []string{n.server}})
+				r.step(Step{At: e.At, Text: "DELETES ANOTHER'S " + n.key + " on {on}", Fault: true, lane: e.Process, who: []string{e.Process}, on: []string{n.server}})
 			}
 		case ok && (slices.Contains(acquiring, e.Op) || slices.Contains(setting, e.Op)):
 			r.stands(e, at, e.Process, k.Until)
@@ -363,12 +366,11 @@ func (r *reader) close(at place, now time.Duration) bool {
 }
 
 func (r *reader) expired(n *tenure) {
-	r.step(Step{At: n.until, Text: "'s " + n.key + " has expired on", who: n.process, on: []string{n.server}})
+	r.step(Step{At: n.until, Text: "'s " + n.key + " has expired on {on}", who: []string{n.process}, on: []string{n.server}})
 }
 
 // access adds an operation at the resource, and its step.
 func (r *reader) access(e *record.Event) {
-	r.UsesResource = true
 	r.accesses = append(r.accesses, e)
 	op := e.Kind.String()
 	if e.Kind == record.Write {
@@ -391,7 +393,7 @@ func (r *reader) access(e *record.Event) {
 	default:
 		text += fmt.Sprintf(": reads %d, version %d", e.Value, e.Version)
 	}
-	r.step(Step{At: e.At, Text: text, lane: e.Process, who: who(e)})
+	r.step(Step{At: e.At, Text: text, lane: e.Process, who: []string{who(e)}})
 }
 
 // refused reports whether the resource's guard has refused an operation.
@@ -448,7 +450,7 @@ func (r *reader) end(b *belief, at time.Duration) {
 
 func (r *reader) ranOut(b *belief) {
 	b.ended = true
-	r.step(Step{At: b.Until, Text: "'s validity of " + named(b.Key, r.token(b.token)) + " has ended", lane: b.Process, who: b.who})
+	r.step(Step{At: b.Until, Text: "'s validity of " + named(b.Key, r.token(b.token)) + " has ended", lane: b.Process, who: []string{b.who}})
 }
 
 // finish truncates everything at the end of the log.
@@ -469,11 +471,7 @@ func (r *reader) finish() {
 	for _, s := range r.stops {
 		s.until = min(s.until, r.End)
 	}
-	r.faults = slices.DeleteFunc(r.faults, func(f faultText) bool {
-		return f.server != "" && f.server != fault.Any && f.server != fault.Resource && !slices.Contains(r.Servers, f.server)
-	})
 	slices.SortFunc(r.Processes, byLength)
-	slices.SortFunc(r.Servers, byLength)
 	r.finishSteps()
 }
 

@@ -15,14 +15,16 @@ import (
 // together is how far apart the same thing may happen on several servers to be one step.
 const together = 50 * time.Millisecond
 
-// step adds a step, or its server to a step about others.
+// step adds a step, or its servers to the same step about others, or its subjects to the same fault of others.
 func (t *Timeline) step(s Step) {
-	if s.who != "" {
-		s.Text = sentence(s.who, s.Text)
-	}
 	for i := range t.Steps {
-		if o := &t.Steps[i]; s.on != nil && o.on != nil && o.Text == s.Text && (o.At-s.At).Abs() <= together {
-			o.on, o.At = union(o.on, s.on...), max(o.At, s.At)
+		o := &t.Steps[i]
+		if o.Text != s.Text || (o.At-s.At).Abs() > together {
+			continue
+		}
+		same := slices.Equal(o.who, s.who)
+		if same && s.on != nil || s.brief != "" && slices.Equal(o.on, s.on) {
+			o.who, o.on, o.At = union(o.who, s.who...), union(o.on, s.on...), max(o.At, s.At)
 			return
 		}
 	}
@@ -39,8 +41,16 @@ func (t *Timeline) finishSteps() {
 	t.Steps = slices.DeleteFunc(t.Steps, func(s Step) bool { return s.Text == "" || s.At > t.End })
 	for i := range t.Steps {
 		s := &t.Steps[i]
+		who := list(s.who)
+		if len(s.who) > 2 && slices.Equal(slices.Sorted(slices.Values(s.who)), t.Servers) {
+			who = "every server"
+		}
 		slices.Sort(s.on)
-		s.Text = strings.Join(append([]string{s.Text}, s.on...), " ")
+		on := strings.Join(s.on, " ")
+		s.Text = strings.ReplaceAll(sentence(who, s.Text), "{on}", on)
+		if s.brief != "" {
+			s.brief = strings.ReplaceAll(sentence(who, s.brief), "{on}", on)
+		}
 	}
 	slices.SortStableFunc(t.Steps, func(a, b Step) int { return cmp.Compare(a.At, b.At) })
 }
@@ -65,7 +75,7 @@ func (t *Timeline) Story() (out []Step) {
 func same(a, b Step) bool {
 	one, _, _ := strings.Cut(a.Text, " (")
 	other, _, _ := strings.Cut(b.Text, " (")
-	return a.who != "" && a.who == b.who && one == other
+	return a.who != nil && slices.Equal(a.who, b.who) && one == other
 }
 
 // durations are those in the texts of violations.
@@ -107,23 +117,32 @@ func reason(words string) string {
 
 // sentence puts a subject before a description.
 func sentence(subject, text string) string {
-	if strings.HasPrefix(text, ":") || strings.HasPrefix(text, "'s ") {
+	if subject == "" || strings.HasPrefix(text, ":") || strings.HasPrefix(text, "'s ") {
 		return subject + text
 	}
 	return subject + " " + text
 }
 
-// wordsOf describes a fault without its subject. other is the other end of a link.
-func wordsOf(f *fault.Fault, other string) string {
+// wordsOf describes a fault after its subjects, in full and without details.
+func wordsOf(f *fault.Fault) (text, brief string) {
 	var words []string
 	if f.Kind == fault.SplitBrain && f.Process != "" {
 		words = append(words, f.Process+" still reaches the old master")
+	}
+	if f.Replica != 0 {
+		words = append(words, fmt.Sprintf("replica %d", f.Replica))
 	}
 	if f.By != 0 {
 		words = append(words, "by "+signed(f.By))
 	}
 	if f.PPM != 0 {
 		words = append(words, fmt.Sprintf("%+d ppm", f.PPM))
+	}
+	switch f.Way {
+	case fault.Requests:
+		words = append(words, "only requests")
+	case fault.Replies:
+		words = append(words, "only replies")
 	}
 	switch f.Keep {
 	case fault.KeepSecond:
@@ -134,22 +153,15 @@ func wordsOf(f *fault.Fault, other string) string {
 	if f.Frozen {
 		words = append(words, "its clocks stand still")
 	}
-	details, how, duration := strings.Join(words, ", "), "", ""
-	if details != "" {
-		how = " (" + details + ")"
+	how, duration := "", ""
+	if len(words) > 0 {
+		how = " (" + strings.Join(words, ", ") + ")"
 	}
 	if f.For > 0 {
 		duration = " for " + length(f.For)
 	}
-	other = anyOf(other, "every server")
-	switch f.Way {
-	case fault.Requests:
-		other += " (only requests)"
-	case fault.Replies:
-		other += " (only replies)"
-	}
-	return strings.NewReplacer("{for}", duration, "{how}", how, "{words}", details, "{other}", other,
-		"{by}", signed(f.By), "{ppm}", fmt.Sprintf("%+d", f.PPM)).Replace(f.Traits().Text)
+	text = strings.NewReplacer("{by}", signed(f.By), "{ppm}", fmt.Sprintf("%+d", f.PPM)).Replace(f.Traits().Text)
+	return strings.NewReplacer("{for}", duration, "{how}", how).Replace(text), strings.NewReplacer("{for}", "", "{how}", "").Replace(text)
 }
 
 // anyOf names a lane, or all lanes of a sort.

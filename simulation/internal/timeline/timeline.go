@@ -4,7 +4,7 @@
 //
 //	t := timeline.Of(result.Log)
 //	t.Draw(&canvas)
-//	err := t.Text(os.Stdout, "a title")
+//	t.Text(os.Stdout, "a title")
 //
 // All times are true times from the start of the run. The output depends only on the log and the
 // options.
@@ -25,8 +25,6 @@ import (
 type Timeline struct {
 	// Processes and Servers are the names of the lanes: all in the log, of the servers those that got a request.
 	Processes, Servers []string
-	// UsesResource: the log has operations at the resource.
-	UsesResource bool
 	// End is the time of the last event.
 	End time.Duration
 	// Steps are the run in sentences, in the order of time.
@@ -35,9 +33,8 @@ type Timeline struct {
 	Beliefs    []*belief
 	tenures    []*tenure
 	accesses   []*record.Event // executed or refused by the resource
-	violations []*record.Event
+	violations []*record.Event // the first of each kind
 	stops      []*stop
-	faults     []faultText
 	token      func(fencing.Token) string // see tokens
 }
 
@@ -49,9 +46,9 @@ type Step struct {
 	Alarm bool   `json:"alarm"`
 	Fault bool   `json:"fault"`
 
-	lane string   // the process or the server that does it, if it does anything
-	who  string   // the subject, with which the text begins
-	on   []string // the servers with which the text ends
+	brief   string   // what a drawing says about a fault, "" if its lane shows it
+	lane    string   // the process or the server that does it, if it does anything
+	who, on []string // the subjects, with which the text begins, and the servers that are its {on}
 }
 
 // belief is a period in which a process believed that it held a lock: it had acquired the lock, had
@@ -71,20 +68,10 @@ type tenure struct {
 	from, until          time.Duration
 }
 
-// stop is a period in which a process or a server stood still, with the word for it.
+// stop is a period in which a process or a server stood still.
 type stop struct {
-	lane, word  string
+	lane        string
 	from, until time.Duration
-}
-
-// faultText is a fault as its caption has it: who, what, and the other ends of links. Without what a drawing
-// shows it in another way, or not at all. It has no caption either if nobody uses its server.
-type faultText struct {
-	at     time.Duration
-	server string
-	who    []string
-	what   string
-	links  []string
 }
 
 // period is a period of time.

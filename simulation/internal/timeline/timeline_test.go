@@ -3,7 +3,6 @@ package timeline_test
 import (
 	"cmp"
 	"encoding/xml"
-	"errors"
 	"io"
 	"math"
 	"slices"
@@ -29,9 +28,9 @@ import (
 const ms = time.Millisecond
 
 // drawn is the drawing of a run.
-func drawn(tl *timeline.Timeline, kinds ...string) *drawing.Canvas {
+func drawn(tl *timeline.Timeline) *drawing.Canvas {
 	var c drawing.Canvas
-	tl.Draw(&c, kinds...)
+	tl.Draw(&c)
 	return &c
 }
 
@@ -76,10 +75,6 @@ func whole(t *testing.T, name string, c *drawing.Canvas) string {
 			switch oFrom, oUntil := extent(o); {
 			case j < i && o.Text != "" && math.Abs(o.Y-s.Y) < 9:
 				assert.True(t, oUntil <= from || until <= oFrom, "%s: %q is on %q", name, s.Text, o.Text)
-			case o.Class == "un" && o.Y < s.Y && s.Y < o.Y+o.H:
-				for _, edge := range []float64{o.X, o.X + o.W} {
-					assert.False(t, from < edge && edge < until, "%s: dashes go through %q", name, s.Text)
-				}
 			case (o.Class == "fl" || o.Class == "vl") && from < o.X && o.X+o.W < until && o.Y < s.Y && s.Y-9 < o.Y+o.H:
 				line = j
 			case o.H > 9 && o.X <= from && until <= o.X+o.W && o.Y <= s.Y-9 && s.Y <= o.Y+o.H && j < i:
@@ -106,7 +101,7 @@ func played(t *testing.T, id, design string) *timeline.Timeline {
 func text(t *testing.T, tl *timeline.Timeline) string {
 	t.Helper()
 	var b strings.Builder
-	require.NoError(t, tl.Text(&b, "a <b> & c"))
+	tl.Text(&b, "a <b> & c")
 	return b.String()
 }
 
@@ -142,15 +137,14 @@ func TestEveryScenario(t *testing.T) {
 func TestEveryFault(t *testing.T) {
 	for _, f := range cells.Faults() {
 		for i, d := range designs.All() {
-			if i%long.Number(1, 9) == 0 {
-				r, err := f.Play(1, d)
-				require.NoError(t, err)
-				tl := timeline.Of(r.Log)
-				whole(t, f.Name+" "+d.Name, drawn(tl))
-				if d.Servers == 1 {
-					assert.NotContains(t, tl.Servers, "B", "%s %s: nobody uses it", f.Name, d.Name)
-				}
+			if i%long.Number(1, 9) > 0 {
+				continue
 			}
+			r, err := f.Play(1, d)
+			require.NoError(t, err)
+			tl := timeline.Of(r.Log)
+			whole(t, f.Name+" "+d.Name, drawn(tl))
+			assert.True(t, d.Servers > 1 || !slices.Contains(tl.Servers, "B"), "%s %s: nobody uses it", f.Name, d.Name)
 		}
 	}
 }
@@ -162,10 +156,10 @@ func TestWhatHappenedIsShown(t *testing.T) {
 		told, drawn      []string
 	}{
 		{"S1", "default", []string{"c1 is PAUSED for 12 s", "c1's validity of k", "has expired on A B C D E", "c1 runs again", "!! TWO HOLDERS"},
-			[]string{"paused for 12 s", "!! two holders, stale write, lost update", "c1 writes", "c1 holds k from 1 00", `class="dal"`, "Violated: two holders, stale write and lost update."}},
+			[]string{"stopped for 12 s", "!! two holders, stale write, lost update", "c1 writes", "c1 holds k from 1 00", `class="dal"`, "Violated: two holders, stale write and lost update."}},
 		{"S1", "token-admit", []string{"REFUSED by the guard"}, []string{"c1&#39;s write is REFUSED", "Nothing is violated."}},
-		{"S4", "redlock", []string{"C's clock JUMPS by +15 s", "too few servers have c1's k, for 4.9 s"}, []string{"C: clock JUMPS by +15 s", `class="un"`, `class="both"`}},
-		{"X1", "default", nil, []string{"c1 crashes"}},
+		{"S4", "redlock", []string{"C: clock JUMPS by +15 s", "too few servers have c1's k, for 4.9 s"}, []string{"C: clock JUMPS by +15 s", `class="un"`, `class="both"`}},
+		{"X1", "default", nil, []string{"c1: CRASH"}},
 		{"S17", "setpx-del", []string{"c1 DELETES ANOTHER'S k on A"}, nil},
 		{"S13", "listed-checked", []string{"granted A B C"}, nil},
 	} {
@@ -178,23 +172,10 @@ func TestWhatHappenedIsShown(t *testing.T) {
 			assert.Contains(t, drawn(tl).Inline(), words, "%s with %s", test.scenario, test.design)
 		}
 	}
-	// No line passes behind the labels of faults and violations, as there are few.
-	shapes := drawn(played(t, "S6c", "redlock")).Shapes
-	for _, s := range shapes {
-		for _, line := range shapes {
-			if from, until := extent(s); strings.HasPrefix(s.Class, "al") || strings.HasPrefix(s.Class, "fa") {
-				assert.False(t, (line.Class == "fl" || line.Class == "vl") && from < line.X && line.X+line.W < until && line.Y < s.Y-9 && s.Text != "c1 writes", "%q", s.Text)
-			}
-		}
-	}
 	// A server that is back at once isn't down until the end.
 	for _, s := range drawn(played(t, "S8", "default")).Shapes {
 		assert.False(t, s.Class == "wait" && s.W > 1, "%+v", s)
 	}
-	// Of the violations, a drawing shows only those that are asked for.
-	some := drawn(played(t, "S1", "default"), "lost update").Inline()
-	assert.Contains(t, some, "!! lost update")
-	assert.NotContains(t, some, "!! two holders")
 }
 
 // A belief ends when the record says so. If the holder is told another validity afterwards, it is
@@ -251,7 +232,7 @@ func TestLittleRuns(t *testing.T) {
 			{At: 5 * ms, Kind: record.RequestDuplicated, Process: "c1", Place: fault.Resource, N: 1}, again,
 		}, told: "arrives again: answered, not executed again"},
 		"beyond the end":         {log: []record.Event{pause(ms, time.Hour, fault.Pause), end}, told: "1.000 ms  c1 is PAUSED for 60 min", not: "runs again"},
-		"one stop in another":    {log: []record.Event{pause(ms, 500*ms, fault.Pause), pause(100*ms, 300*ms, fault.Pause), end}, drawn: "paused for 500 ms"},
+		"one stop in another":    {log: []record.Event{pause(ms, 500*ms, fault.Pause), pause(100*ms, 300*ms, fault.Pause), end}, drawn: "stopped for 500 ms"},
 		"stops of two kinds":     {log: []record.Event{pause(ms, 500*ms, fault.Pause), pause(100*ms, 600*ms, fault.Suspend), end}, drawn: "stopped for 699 ms"},
 		"tokens that look alike": {log: []record.Event{got(1767225601001825), got(1767225601101825)}, told: "token …001825"},
 	} {
@@ -262,13 +243,4 @@ func TestLittleRuns(t *testing.T) {
 			assert.NotContains(t, text(t, tl), test.not, name)
 		}
 	}
-}
-
-// full fails to write.
-type full struct{}
-
-func (full) Write([]byte) (int, error) { return 0, errors.ErrUnsupported }
-
-func TestErrorsOfTheWriter(t *testing.T) {
-	require.ErrorIs(t, timeline.Of(nil).Text(full{}, ""), errors.ErrUnsupported)
 }

@@ -98,11 +98,10 @@ func TestReport(t *testing.T) {
 	require.NoError(t, err)
 	m := report.Matrix{
 		Designs: []report.Axis{{Name: "redlock", Title: "Redlock"}}, Faults: []report.Axis{{Name: "jump", Title: "a clock jumps"}, {Name: "loss", Title: "loss"}},
-		Cells: [][]report.Cell{{{Runs: 1, Violated: 1, Unexpected: true}, {Runs: 1, Unreached: []string{"a loss"}}}},
+		Cells: [][]report.Cell{{{Runs: 1, Violated: 1, Unexpected: true, Log: played(t, play.Setup{Base: "S4", Design: "redlock"}).Result.Log}, {Runs: 1, Unreached: []string{"a loss"}}}},
 	}
 	require.NoError(t, report.HTML(file, report.Report{
-		Title: "Locks", Summary: report.Summary{Matrix: m}, Matrix: m,
-		Timelines: []report.TimelineRun{{Design: "redlock", Fault: "jump", Log: played(t, play.Setup{Base: "S4", Design: "redlock"}).Result.Log}},
+		Title: "Locks", Summary: report.Summary{Matrix: m, Runs: 1}, Matrix: m,
 	}))
 	require.NoError(t, file.Close())
 	c.look(1400, true)

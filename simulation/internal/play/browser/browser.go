@@ -7,22 +7,17 @@ import (
 	"compress/gzip"
 	"context"
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/drawing"
 )
-
-const library = "github.com/redquorum/redlock"
 
 //go:embed files
 var embedded embed.FS
@@ -31,12 +26,11 @@ var embedded embed.FS
 var ErrNoToolchain = errors.New("the page's engine is built with the go command, which isn't in the PATH; install Go from https://go.dev/dl")
 
 // engine is the program that runs in the worker.
-const engine = library + "/simulation/internal/play/engine"
+const engine = "github.com/redquorum/redlock/simulation/internal/play/engine"
 
 // Build writes the page's files into a folder, which is created if it is missing, and builds the engine. They work in every folder of every
-// host. Before it builds, it says so on progress. It needs the go command; without it the error Is ErrNoToolchain. The engine is built in a
-// folder of this module or of one that requires it. In other folders the running program must have a released version, whose source the go
-// command fetches.
+// host. Before it builds, it says so on progress. It needs the go command; without it the error Is ErrNoToolchain. The current folder has
+// to be one of this module, or of one that requires it.
 func Build(ctx context.Context, folder string, progress io.Writer) error {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
@@ -51,29 +45,21 @@ func Build(ctx context.Context, folder string, progress io.Writer) error {
 	if files["wasm_exec.js"], err = os.ReadFile(filepath.Join(strings.TrimSpace(root), "lib", "wasm", "wasm_exec.js")); err != nil {
 		return fmt.Errorf("the Go toolchain has no support of WebAssembly: %w", err)
 	}
-	source, in, err := sources(ctx, goCommand)
-	if err != nil {
-		return err
-	}
-	if files["contents.json"], err = contents(source); err != nil {
+	if files["contents.json"], err = contents(); err != nil {
 		return err
 	}
 	if err := write(folder, files); err != nil {
 		return err
 	}
-	// The go command runs in another folder than this program.
-	built, err := filepath.Abs(filepath.Join(folder, "engine.wasm"))
-	if err != nil {
-		return err
-	}
+	built := filepath.Join(folder, "engine.wasm")
 	defer os.Remove(built) // all but the compressed one
 	// Inlined functions would make the download an eighth larger, and the first run slower: more has
 	// to be compiled for it.
 	build := exec.CommandContext(ctx, goCommand, "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-l", "-ldflags=-s -w", "-o", built, engine)
-	build.Dir, build.Env = in, append(os.Environ(), "GOOS=js", "GOARCH=wasm")
+	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	_, _ = fmt.Fprintln(progress, "building the page's engine; the first time this takes half a minute") // nothing depends on it
 	if _, err := output(build); err != nil {
-		return fmt.Errorf("the page's engine can't be built: %w", err)
+		return fmt.Errorf("the page's engine can't be built; run this in a checkout of the library, or in a module that requires it: %w", err)
 	}
 	return compress(built, built+".gz")
 }
@@ -98,28 +84,6 @@ func write(folder string, others map[string][]byte) error {
 		}
 	}
 	return nil
-}
-
-// sources returns the folder of this module's source, and the one in which the engine is built, "" for the current one.
-func sources(ctx context.Context, goCommand string) (source, in string, err error) {
-	folder, err := output(exec.CommandContext(ctx, goCommand, "list", "-f", "{{.Module.Dir}}", path.Dir(engine))) // the engine itself is for js alone
-	if err == nil {
-		return strings.TrimSpace(folder), "", nil
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Path != library || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "", "", fmt.Errorf("the source of the page's engine can't be found; run this in a checkout of the library, in a module that requires it, or install it by go install: %w", err)
-	}
-	// Installed with go install, which has had it: it is in the module cache.
-	text, err := output(exec.CommandContext(ctx, goCommand, "mod", "download", "-json", library+"@"+info.Main.Version))
-	if err != nil {
-		return "", "", fmt.Errorf("the source of %s, from which the page's engine is built, can't be fetched: %w", info.Main.Version, err)
-	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal([]byte(text), &module); err != nil {
-		return "", "", err
-	}
-	return module.Dir, module.Dir, nil
 }
 
 // compress writes a file in the form of gzip, which the page decompresses. Few servers compress such large files on

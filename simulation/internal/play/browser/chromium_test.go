@@ -150,15 +150,13 @@ func (c *chromium) text(script string) (value string) {
 	return value
 }
 
-// until waits for a condition on the page, which is looked at whenever the page changes.
+// until waits for a condition on the page. A promise on the page would be lost with a page that is left, and no event
+// announces every condition.
 func (c *chromium) until(condition string) {
 	c.t.Helper()
-	c.eval(fmt.Sprintf(`new Promise((resolve) => {
-		const ok = () => { try { return %s } catch { return false } };
-		if (ok()) return resolve();
-		const watch = new MutationObserver(() => { if (ok()) { watch.disconnect(); resolve() } });
-		watch.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
-	})`, condition))
+	for c.eval(`(() => { try { return Boolean(`+condition+`) } catch { return false } })()`) != "true" {
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // look sets the width in pixels, and the theme.

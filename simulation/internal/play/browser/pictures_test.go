@@ -12,7 +12,7 @@ import (
 
 // With REDLOCK_PICTURES, which names a folder, it makes the documentation's pictures of the page:
 //
-//	REDLOCK_PICTURES=$PWD/docs/figures go test ./simulation/internal/play/browser -run TestPictures
+//	REDLOCK_LONG=1 REDLOCK_PICTURES=$PWD/docs/figures go test ./simulation/internal/play/browser -run TestPictures
 //
 // Nothing compares them: a browser's letters differ from machine to machine.
 func TestPictures(t *testing.T) {

@@ -58,7 +58,6 @@ export function faultRow(run, i, kinds, change) {
   const processes = run.processes.filter((name) => name !== "witness");
   const [process, server] = ["process", "server"].map((name) => (fault[name] === "*" ? all[name] : fault[name]));
   const row = element("li", {}, element("strong", {}, `${onLink ? `The connection of ${process} to ${server}` : process || server} ${kind.title}`));
-  if (run.idle.includes(i)) row.append(element("em", {}, "This fault had no effect: without it the clients see the same."));
   row.append(select("what happens", "kind", kindOptions(kinds), fault.kind, (name) => change(ofKind(kinds.find((k) => k.kind === name), run, fault))));
   if (kind.where === "either") {
     row.append(select("client or server", "who", named([...processes, ...run.servers]), fault.process || fault.server,

@@ -1,5 +1,6 @@
 // The page: what the reader has chosen, and the run that follows from it. The address contains the
 // choice, so that it can be sent.
+import { chapters } from "./chapters.js";
 import { element, options } from "./element.js";
 import { play, Superseded } from "./engine.js";
 import { faultRow, kindOptions, ofKind } from "./faults.js";
@@ -19,7 +20,7 @@ let run = null; // the newest answer
 // readAddress takes the choice from the address. A step of the tour and a chapter have runs of their own.
 function readAddress() {
   const words = new URLSearchParams(location.hash.slice(1));
-  chapter = all.chapters.find((c) => c.id === words.get("chapter"));
+  chapter = chapters.find((c) => c.id === words.get("chapter"));
   step = tour[words.get("tour") - 1] ? Number(words.get("tour")) : 0;
   const own = tour[step - 1]?.state ?? chapter?.runs[0];
   if (own && !words.has("base")) {
@@ -27,7 +28,7 @@ function readAddress() {
     return;
   }
   const seed = words.get("seed");
-  choice = { base: words.get("base") ?? "S1", design: words.get("design"), seed: /^[0-9]{1,20}$/.test(seed) ? seed : "0", schedule: null };
+  choice = { base: words.get("base") ?? "S1", design: words.get("design"), seed: /^[0-9]{1,19}$/.test(seed) ? seed : "0", schedule: null };
   try {
     choice.schedule = JSON.parse(words.get("schedule"));
   } catch {
@@ -190,8 +191,9 @@ async function start() {
   all = await response.json();
   const listed = (list) => options(list.map((of) => [of.name, `${of.name}: ${of.title}`]));
   $("base").append(element("optgroup", { label: "scenarios" }, ...listed(all.scenarios)), element("optgroup", { label: "random faults" }, ...listed(all.faults)));
+  $("signs").append(...all.signs.map((text) => element("li", {}, text)));
   $("add-kind").append(...options(kindOptions(all.kinds)));
-  $("chapters").append(...all.chapters.map((c) => element("li", { "data-id": c.id }, element("a", { href: addressOfRun(c, c.runs[0]) }, c.title))));
+  $("chapters").append(...chapters.map((c) => element("li", { "data-id": c.id }, element("a", { href: addressOfRun(c, c.runs[0]) }, c.title))));
   $("side").append(...compared.map((name) => element("li", {}, element("button", { type: "button", onclick: () => choose({ design: name }) }, name),
     element("small", {}, all.designs.find((d) => d.name === name).title), element("span"), element("div"))));
   $("base").onchange = () => {

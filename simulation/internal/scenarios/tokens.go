@@ -9,7 +9,7 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-func tokenAfterLock() []Scenario {
+func tokenFaults() []Scenario {
 	return []Scenario{{
 		// c1 doesn't check its lease again, and writes what follows from the version that it knew
 		// before.
@@ -27,11 +27,7 @@ func tokenAfterLock() []Scenario {
 		Reached:  []string{"a process was paused", "c1 acquired", "c2 write"},
 		Verdicts: expect(breaks(record.LostUpdate, record.StaleWrite, record.TwoHolders), voting, unguarded, "token-after").
 			and(none.reaching("the guard refused a write").without("c1 write"), fenced),
-	}}
-}
-
-func naiveMaximum() []Scenario {
-	return []Scenario{{
+	}, {
 		ID:    "S22",
 		Title: "The token is the largest of the servers' counters",
 		Steps: []string{
@@ -51,5 +47,21 @@ func naiveMaximum() []Scenario {
 			and(breaks(record.LostUpdate, record.StaleWrite, record.TwoHolders).reaching("c1 write"), voting).
 			and(none.reaching("the guard refused a write", "raise granted").without("c1 write"), fenced),
 		Reached: []string{"c1 acquired", "c2 write", "c3 refused"},
+	}, {
+		ID:    "S24",
+		Title: "The guard sees tokens on writes only",
+		Steps: []string{
+			"0: c1 acquires the lock and reads; it is paused just before its write",
+			"10 100: c2 acquires the lock, with a larger token, and reads",
+			"12 000: c1's write; nobody has written under a larger token yet, so the guard lets it pass",
+			"13 000: c2 writes what follows from what it read",
+		},
+		Helps:    "showing the token before the first read: a guard admits a holder when it arrives",
+		Source:   "Kleppmann's figure has writes alone; package fencing, Admit",
+		Schedule: simulation.Schedule{pausedWrite(12 * time.Second)},
+		Scripts:  clients(turn(0, 0), Script{until(10_100 * ms), acquire, read, until(13 * time.Second), ifValid(write), release}),
+		Verdicts: expect(breaks(record.LostUpdate, record.StaleWrite, record.TwoHolders).reaching("c1 write"), voting, unguarded, "token-write").
+			and(none.reaching("the guard refused a write").without("c1 write"), "token-admit idempotent"),
+		Reached: []string{"a process was paused", "c2 write"},
 	}}
 }

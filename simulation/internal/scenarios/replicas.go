@@ -14,7 +14,9 @@ func lag(to time.Duration) fault.Fault {
 	return fault.Fault{Kind: fault.Lag, Server: fault.Any, Replica: 1, At: at(-10 * ms), For: to + 10*ms}
 }
 
-func failovers() []Scenario {
+func replicaFaults() []Scenario {
+	oneVote := withSetting("one-vote", "this library with one instance, as a deployment under Sentinel may be", "default", func(c *simulation.Config) { c.Servers = 1 })
+	oneVote.Servers = 1
 	return []Scenario{oneVoteLost(Scenario{
 		ID:    "S8",
 		Title: "A master fails, and the replica that takes over lacks the key",
@@ -47,11 +49,7 @@ func failovers() []Scenario {
 		Free:     []Free{{Process: "c1", By: 20 * time.Second}},
 		Verdicts: expect(breaks(record.NoProgress).reaching("c1 refused", "a WAIT fell short"), "wait-one").
 			and(none.reaching("c1 write"), "replica-async wait-some semisync redlock default token-admit"),
-	}}
-}
-
-func splitBrain() []Scenario {
-	return []Scenario{Scenario{
+	}, Scenario{
 		ID:    "S31",
 		Title: "A replica takes over, and the old master continues beside it",
 		Steps: []string{
@@ -61,9 +59,12 @@ func splitBrain() []Scenario {
 			"10 100: the first key has expired; c2 acquires the lock on the new C, D and E",
 			"12 000: c1 continues under its lease, if it finds it valid",
 		},
-		Helps:   "WAIT: the old master has no replica that could acknowledge, so nothing new counts there; semi-synchronous replication doesn't wait then. A quarantine for servers whose run has changed. min-replicas-to-write stops the old master, after a while",
-		Source:  "the Redis documentation, \"High availability with Redis Sentinel\", \"Example 2: basic setup with three boxes\": the old master keeps its clients; Jepsen on Redis Sentinel (2013)",
-		Scripts: clients(extending(6*time.Second, 12*time.Second), turn(10_100*ms, 5*time.Second)),
+		Helps:  "WAIT: the old master has no replica that could acknowledge, so nothing new counts there; semi-synchronous replication doesn't wait then. A quarantine for servers whose run has changed. min-replicas-to-write stops the old master, after a while",
+		Source: "the Redis documentation, \"High availability with Redis Sentinel\", \"Example 2: basic setup with three boxes\": the old master keeps its clients; Jepsen on Redis Sentinel (2013)",
+		Scripts: clients(
+			Script{until(0), acquire, update, until(6 * time.Second), extend, until(12 * time.Second), ifValid(update), release},
+			turn(10_100*ms, 5*time.Second),
+		),
 		Verdicts: expect(breaks(record.StaleWrite, record.TwoHolders).reaching("a lease was extended", "c1 write", "c2 write"), "replica-async semisync redlock").
 			and(none.reaching("c1 noted", "c2 write"), "wait-one wait-some").
 			and(none.reaching("a lease was extended", "c2 refused", "a quarantine began: restarted").without("c2 acquired"), library),
@@ -89,13 +90,6 @@ func splitBrain() []Scenario {
 		Verdicts: expect(breaks(record.StaleWrite, record.TwoHolders).reaching("a quarantine began: restarted", "c2 acquired", "c2 write"), "one-vote").
 			and(none.reaching("c1 write", "c2 refused").without("c2 acquired"), "default"),
 		Reached:  []string{"a server split in two", "c1 acquired", "a lease was extended"},
-		Variants: []designs.Design{oneVote()},
+		Variants: []designs.Design{oneVote},
 	}}
-}
-
-// oneVote is the library with one vote.
-func oneVote() designs.Design {
-	one := withSetting("one-vote", "this library with one instance, as a deployment under Sentinel may be", "default", func(c *simulation.Config) { c.Servers = 1 })
-	one.Servers = 1
-	return one
 }

@@ -12,9 +12,12 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
+// jump takes a clock further than the end of a lease.
+var jump = fault.Fault{Kind: fault.Step, At: at(100 * ms), By: 15 * time.Second}
+
 // jumps is the scenario in which clocks jump under a lease on all five servers.
 func jumps(id, servers, count string, unwatched Verdict) Scenario {
-	s := oneVoteLost(Scenario{
+	return Scenario{
 		ID:    id,
 		Title: "The clocks of " + count + " servers jump forward under a lock that is on all five",
 		Steps: []string{
@@ -25,14 +28,41 @@ func jumps(id, servers, count string, unwatched Verdict) Scenario {
 		},
 		Helps:    "more votes than a quorum: 5-3+1 = 3 clocks have to jump; the clock monitor",
 		Source:   "Kleppmann, \"Breaking Redlock with bad timings\", first example. There D and E are unreachable, so one jump is enough",
+		Schedule: each(servers, jump),
+		Scripts:  secondAsks,
 		Verdicts: expect(unwatched, "redlock").and(refusedSecond, library),
-	})
-	s.Schedule, s.Alone = each(servers, fault.Fault{Kind: fault.Step, At: at(100 * ms), By: 15 * time.Second}), nil
-	return s
+	}
 }
 
-func serverClocks() []Scenario {
-	forward := oneVoteLost(Scenario{
+// allowance is the library with a drift allowance in percent, and without clock monitor.
+func allowance(name string, percent int64) designs.Design {
+	title := fmt.Sprintf("this library with a drift allowance of %d %%, and without clock monitor", percent)
+	return withSetting(name, title, "default", func(c *simulation.Config) {
+		c.Quorum.Lab.ClockMonitor = quorum.Off
+		c.Quorum.Lab.Drift = drift.Allowance{PPM: percent * 10_000, Floor: 2 * ms}
+	})
+}
+
+func clockFaults() []Scenario {
+	setBack := fault.Fault{Kind: fault.Step, At: at(500 * ms), By: -20 * time.Second}
+	c1 := Script{until(0), acquire}
+	for second := range time.Duration(19) {
+		c1 = append(c1, check, update, until((second+1)*time.Second))
+	}
+	rates := func(servers, client int64) simulation.Schedule {
+		return simulation.Schedule{
+			{Kind: fault.Rate, Server: fault.Any, PPM: servers},
+			{Kind: fault.Rate, Process: "c1", At: at(-10 * ms), PPM: client},
+		}
+	}
+	work := func(c2, hold, again time.Duration) []Script {
+		return clients(twoUpdates(0, again), turn(c2, hold))
+	}
+	broken := breaks(record.Overvalued, record.StaleWrite, record.TwoHolders)
+	brokenOnOne := breaks(record.StaleWrite, record.TwoHolders)
+	// To the monitor such a clock jumps again and again: safe, and out of service.
+	outOfService := none.reaching("a clock was seen to jump", "c1 refused", "c2 refused").without("c1 acquired", "c2 acquired")
+	return []Scenario{oneVoteLost(Scenario{
 		ID:    "S4",
 		Title: "A server's clock jumps forward",
 		Steps: []string{
@@ -46,9 +76,7 @@ func serverClocks() []Scenario {
 		Verdicts: expect(overlap, unguarded, "redlock").
 			and(refusedSecond.reaching("a clock was seen to jump", "a quarantine began: clock jumped"), complete).
 			and(refusedSecond, "setnx topup"),
-	}, fault.Fault{Kind: fault.Step, At: at(100 * ms), By: 15 * time.Second})
-	setBack := fault.Fault{Kind: fault.Step, At: at(500 * ms), By: -20 * time.Second}
-	back := Scenario{
+	}, jump), {
 		ID:    "S4b",
 		Title: "Three servers' clocks are set back under a lock whose holder has died",
 		Steps: []string{
@@ -64,9 +92,7 @@ func serverClocks() []Scenario {
 		Free:     []Free{{Process: "c2", By: 15 * time.Second}},
 		Verdicts: expect(breaks(record.NoProgress), "setnx", unguarded, voting, fenced),
 		Reached:  []string{"a process crashed", "c1 acquired", "c2 refused"},
-	}
-
-	ahead := oneVoteLost(Scenario{
+	}, jumps("S4c", "CDE", "three", overlap), jumps("S4d", "CD", "two", refusedSecond), oneVoteLost(Scenario{
 		ID:    "S4g",
 		Title: "One server's clock is two minutes ahead, as it always was",
 		Steps: []string{
@@ -81,20 +107,7 @@ func serverClocks() []Scenario {
 		Verdicts: expect(overlap, "expire-at").
 			and(refusedSecond.reaching("a clock was stepped"), "setnx redlock", unguarded).
 			and(none.reaching("no lease: "+quorum.ErrUnsettled.Error(), "c2 write").without("c1 acquired"), library),
-	}, fault.Fault{Kind: fault.Step, By: 2 * time.Minute})
-
-	return []Scenario{
-		forward, back, jumps("S4c", "CDE", "three", overlap), jumps("S4d", "CD", "two", refusedSecond),
-		ahead,
-	}
-}
-
-func clientClocks() []Scenario {
-	c1 := Script{until(0), acquire}
-	for second := range time.Duration(19) {
-		c1 = append(c1, check, update, until((second+1)*time.Second))
-	}
-	return []Scenario{{
+	}, fault.Fault{Kind: fault.Step, By: 2 * time.Minute}), {
 		ID:    "S5",
 		Title: "The holder's wall clock is set back",
 		Steps: []string{
@@ -109,34 +122,7 @@ func clientClocks() []Scenario {
 		Verdicts: expect(none, "redlock", complete, unguarded).
 			and(breaks(record.StaleWrite, record.TwoHolders), "wall-clock"),
 		Reached: []string{"c1 write", "c2 write"},
-	}}
-}
-
-// allowance is the library with a drift allowance in percent, and without clock monitor.
-func allowance(name string, percent int64) designs.Design {
-	title := fmt.Sprintf("this library with a drift allowance of %d %%, and without clock monitor", percent)
-	return withSetting(name, title, "default", func(c *simulation.Config) {
-		c.Quorum.Lab.ClockMonitor = quorum.Off
-		c.Quorum.Lab.Drift = drift.Allowance{PPM: percent * 10_000, Floor: 2 * ms}
-	})
-}
-
-// clockRates are S6b and S6c: clocks that run at different rates.
-func clockRates() []Scenario {
-	rates := func(servers, client int64) simulation.Schedule {
-		return simulation.Schedule{
-			{Kind: fault.Rate, Server: fault.Any, PPM: servers},
-			{Kind: fault.Rate, Process: "c1", At: at(-10 * ms), PPM: client},
-		}
-	}
-	work := func(c2, hold, again time.Duration) []Script {
-		return clients(twoUpdates(0, again), turn(c2, hold))
-	}
-	broken := breaks(record.Overvalued, record.StaleWrite, record.TwoHolders)
-	brokenOnOne := breaks(record.StaleWrite, record.TwoHolders)
-	// To the monitor such a clock jumps again and again: safe, and out of service.
-	outOfService := none.reaching("a clock was seen to jump", "c1 refused", "c2 refused").without("c1 acquired", "c2 acquired")
-	return []Scenario{{
+	}, {
 		ID:    "S6b",
 		Title: "Clocks run apart by what the allowance covers",
 		Steps: []string{

@@ -9,7 +9,21 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-func notAtomic() []Scenario {
+func oneServerFaults() []Scenario {
+	// c1 releases after so long; c2 and c3 ask after the end of its lease.
+	threeClients := func(hold time.Duration) []Script {
+		return clients(turn(0, hold), twoUpdates(10_100*ms, 11*time.Second), turn(10_600*ms, 200*ms))
+	}
+	broken := breaks(record.StaleWrite, record.TwoHolders).reaching("c3 acquired")
+	// A run ends after a minute, even if a client still waits.
+	fiveSeconds := simulation.Config{
+		Horizon: time.Minute,
+		Quorum:  quorum.Config{MaxWait: 5 * time.Second},
+	}
+	extends := Script{until(0), acquire}
+	for n := range time.Duration(10) {
+		extends = append(extends, until((n+1)*5*time.Second), extendOrEnd)
+	}
 	return []Scenario{{
 		ID:    "S16",
 		Title: "A crash between SETNX and EXPIRE",
@@ -26,16 +40,7 @@ func notAtomic() []Scenario {
 		Verdicts: expect(none.reaching("c2 write"), unguarded, voting, fenced).
 			and(breaks(record.NeverFree).reaching("c2 refused"), "setnx setnx-expire"),
 		Reached: []string{"a process crashed"},
-	}}
-}
-
-func blindDelete() []Scenario {
-	// c1 releases after so long; c2 and c3 ask after the end of its lease.
-	threeClients := func(hold time.Duration) []Script {
-		return clients(turn(0, hold), twoUpdates(10_100*ms, 11*time.Second), turn(10_600*ms, 200*ms))
-	}
-	broken := breaks(record.StaleWrite, record.TwoHolders).reaching("c3 acquired")
-	return []Scenario{{
+	}, {
 		ID:    "S17",
 		Title: "A late holder deletes another client's lock",
 		Steps: []string{
@@ -71,11 +76,7 @@ func blindDelete() []Scenario {
 		Verdicts: expect(broken.reaching("a process was paused"), "get-then-del").
 			and(none.reaching("c3 refused").without("c3 acquired"), "setpx-cad tair-cas redlock default token-admit"),
 		Reached: []string{"c1 released", "c2 acquired"},
-	}}
-}
-
-func overwritten() []Scenario {
-	s := oneVoteLost(Scenario{
+	}, {
 		ID:    "S32",
 		Title: "A second client asks, and nothing else happens",
 		Steps: []string{
@@ -83,26 +84,12 @@ func overwritten() []Scenario {
 			"200: c2 asks for it. SETEX overwrites c1's key, and answers OK",
 			"5 000: c1 continues under its lease",
 		},
-		Helps:  "SET NX EX",
-		Source: "the Redis command reference, SETEX: \"equivalent to SET key value EX seconds\"; redis/redis #5231",
+		Helps:   "SET NX EX",
+		Source:  "the Redis command reference, SETEX: \"equivalent to SET key value EX seconds\"; redis/redis #5231",
+		Scripts: secondAsks,
 		Verdicts: expect(overlap, "setex").
 			and(refusedSecond, "setnx", unguarded, voting, fenced),
-	})
-	s.Schedule = nil
-	return []Scenario{s}
-}
-
-func waiting() []Scenario {
-	// A run ends after a minute, even if a client still waits.
-	fiveSeconds := simulation.Config{
-		Horizon: time.Minute,
-		Quorum:  quorum.Config{MaxWait: 5 * time.Second},
-	}
-	extends := Script{until(0), acquire}
-	for n := range time.Duration(10) {
-		extends = append(extends, until((n+1)*5*time.Second), extendOrEnd)
-	}
-	return []Scenario{{
+	}, {
 		ID:    "S33",
 		Title: "The lock is held for longer than the waiter has time",
 		Steps: []string{

@@ -10,10 +10,11 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-func lateSets() []Scenario {
+func messageFaults() []Scenario {
 	impatient := simulation.Config{Quorum: quorum.Config{InstanceTimeout: 50 * ms}}
 	persistent := impatient
 	persistent.Quorum.MaxTries = 20
+	lost := each("CD", fault.Fault{Kind: fault.Cut, Process: "c1", At: at(-50 * ms), For: 500 * ms, Way: fault.Replies})
 	return []Scenario{{
 		// With one late SET, on E alone, it costs a vote; here it costs the lock.
 		ID:    "S9",
@@ -70,5 +71,21 @@ func lateSets() []Scenario {
 		Verdicts: expect(breaks(record.StaleWrite, record.TwoHolders).reaching("c2 acquired"), "value-reused").
 			and(none.reaching("c2 refused").without("c2 acquired"), voting, fenced),
 		Reached: []string{"c1 acquired", "a call timed out"},
+	}, {
+		ID:    "S10",
+		Title: "Servers execute SETs whose replies are lost",
+		Steps: []string{
+			"0: c1 asks all five: A and B say OK, C and D set the key but their replies are lost, E is unreachable; c1 has lost, and deletes",
+			"1 000: c2 asks for the lock; only A and B are free if C and D still have the key",
+		},
+		Helps:  "deleting on all servers, not only where the reply was OK; the result of an unanswered SET is unknown, not a refusal",
+		Source: "the Redis document, \"The Redlock Algorithm\", step 5 and \"Retry on Failure\"; antirez/redlock-rb #3, where Antirez says why; leandromoreira/redlock-rb #5, where it was fixed",
+		// Neither client reaches E. c2 asks when C and D should be free again.
+		Schedule: slices.Concat(lost, cut("c1", -50*ms, 0, "E"), cut("c2", -50*ms, 0, "E")),
+		Scripts:  clients(Script{attempt(turn(0, 0)...), until(2 * time.Second)}, keepTrying(time.Second, 12, 250*ms)),
+		Free:     []Free{{Process: "c2", By: 1_100 * ms}},
+		Verdicts: expect(breaks(record.NoProgress).reaching("c2 refused"), "release-granted").
+			and(none.reaching("c2 write"), voting, fenced),
+		Reached: []string{"a reply was lost", "c1 refused"},
 	}}
 }

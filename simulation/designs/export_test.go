@@ -1,4 +1,0 @@
-package designs
-
-// Forget removes the registered designs.
-func Forget() { registered = nil }

@@ -4,7 +4,6 @@
 package kernel
 
 import (
-	"container/heap"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,7 +18,7 @@ type Kernel struct {
 	Seed uint64
 
 	Now    atomic.Int64 // true time in nanoseconds from the start; only the driver writes it
-	queue  queue
+	queue  []*Event
 	n      uint64 // events entered
 	Timers int    // plain timers among those that happened
 	steps  uint64 // how often the inbox was carried out
@@ -85,14 +84,16 @@ func (k *Kernel) push(e *Event) {
 	if e.first >= 0 {
 		e.first = max(e.first, now)
 	}
-	heap.Push(&k.queue, e)
+	k.enter(e)
 }
 
 // Next removes the next event that has an effect from the queue. Events of a paused process are
 // deferred until it runs again.
 func (k *Kernel) Next() (e *Event, ok bool) {
 	for len(k.queue) > 0 {
-		e := heap.Pop(&k.queue).(*Event)
+		last := len(k.queue) - 1
+		e := k.queue[last]
+		k.queue[last], k.queue = nil, k.queue[:last]
 		switch {
 		case e.over != nil && e.over():
 			if e.Missed != nil {
@@ -100,7 +101,7 @@ func (k *Kernel) Next() (e *Event, ok bool) {
 			}
 		case e.pausedUntil != nil && *e.pausedUntil > e.At:
 			e.At = *e.pausedUntil
-			heap.Push(&k.queue, e)
+			k.enter(e)
 		default:
 			return e, true
 		}

@@ -72,9 +72,6 @@ func (c *Client) SleepUntil(d time.Duration) {
 	}
 }
 
-// Seed is the run's seed.
-func (c *Client) Seed() uint64 { return c.p.w.Seed }
-
 // Pick draws a number from 0 to n-1, n at least 1: the same one for the same seed,
 // process, incarnation, goroutine and about.
 func (c *Client) Pick(about uint64, n int) int {

@@ -3,8 +3,6 @@ package simulation
 import (
 	"context"
 	"errors"
-	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -33,9 +31,6 @@ func (c *Client) gain(h *holding, acquire func() (Lease, error)) (Lease, error) 
 	}
 	if lease == nil {
 		panic("the Locker gave neither a lease nor an error")
-	}
-	if !reflect.TypeOf(lease).Comparable() {
-		panic(fmt.Sprintf("a Lease of the type %T can't be compared; use a pointer", lease))
 	}
 	if of, ok := lease.(interface{ Quorum() int }); ok && !isLibrarys(lease) {
 		h.quorum = of.Quorum()

@@ -55,9 +55,7 @@ func newProcess(w *world, index int, name string, former *process) *process {
 			p.links[i].seq = former.links[i].seq // draws for calls depend on their numbers
 		}
 	}
-	p.Init(&w.Kernel, index, name, machine, func(method string) {
-		p.report(record.Unsimulated, fmt.Sprintf("%s calls Clock.%s, which can't be simulated; use After or WithTimeout", name, method))
-	})
+	p.Init(&w.Kernel, index, name, machine)
 	p.ctx, p.cut = context.WithCancelCause(context.Background())
 	return p
 }

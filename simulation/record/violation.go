@@ -37,8 +37,6 @@ const (
 	// KeyLeft: a client lost a round or released a lease, and when it ended later, a server still
 	// had its key. Only the test of random faults in package search looks for it.
 	KeyLeft ViolationKind = "key left behind"
-	// Unsimulated: the code under test called a clock method that can't be simulated.
-	Unsimulated ViolationKind = "not simulated"
 )
 
 // Violation is one finding of a check.

@@ -88,7 +88,7 @@ func (m *message) passage(way fault.Way) (delay time.Duration, lost bool) {
 			lost = lost || m.draw(kernel.TagLoss, uint64(f.At)^uint64(f.PPM)<<32^uint64(about))%kernel.Million < uint64(f.PPM)
 		case fault.Delay:
 			delay += f.By
-			m.p.w.count(messageDelayed)
+			m.p.w.count("a message was delayed")
 		case fault.Reorder:
 			delay += time.Duration(kernel.Between(m.draw(kernel.TagReorder, uint64(f.At)^uint64(about)), 0, int64(f.By)))
 		}

@@ -79,7 +79,6 @@ func (p *process) end() {
 // pause stops the process until a moment.
 func (p *process) pause(until int64) {
 	p.PausedUntil = max(p.PausedUntil, until)
-	p.w.count(processPaused)
 }
 
 // suspend pauses the process together with its clocks.

@@ -225,6 +225,6 @@ func (s *server) showAll() (lost int) {
 // showLost is showAll after a moment at which the server may have lost data.
 func (s *server) showLost() {
 	if s.showAll() > 0 {
-		s.w.count(writesLost)
+		s.w.count("a server lost acknowledged writes")
 	}
 }

@@ -96,7 +96,7 @@ func (s *server) vote(r *request, cmd wire.Request) {
 	vote := s.data.RunIn(*id, cmd, now)
 	words := vote.Outcome.String()
 	if errors.Is(vote.Err, wire.ErrOtherRun) {
-		w.count(otherRun)
+		w.count("a server was asked in another run than its own")
 		words = "failed other-run"
 		if cmd.Op != wire.Acquire {
 			s.answered(record.Answered, r, words)
@@ -118,10 +118,10 @@ func (s *server) vote(r *request, cmd wire.Request) {
 	}
 	s.sendNotifications()
 	if vote.Low {
-		w.count(lowVote)
+		w.count("a vote was low")
 	}
 	if vote.Replaced {
-		w.count(valueReplaced)
+		w.count("a value was replaced by the next one")
 	}
 	if !granted {
 		r.reply(&answer{vote: vote})
@@ -207,7 +207,7 @@ func (s *server) wait(r *request, args []string) {
 	s.withhold(r, timeout, wrote, n, func() *answer {
 		have := s.have(wrote)
 		if have < n {
-			s.w.count(waitFellShort)
+			s.w.count("a WAIT fell short")
 		}
 		s.answered(record.Answered, r, "int").Value = int64(have)
 		return &answer{value: redismodel.Reply{Int: int64(have)}}

@@ -37,6 +37,8 @@ type Traits struct {
 	Resource bool `json:"resource"`
 	// OnMessages: it affects messages for a while.
 	OnMessages bool `json:"-"`
+	// Counter is the counter of record.Log.Counts for faults of the kind, "" if there is none.
+	Counter string `json:"-"`
 	// Stops: the process or the server stands still for For.
 	Stops bool `json:"-"`
 	// Text describes it in a timeline, without a subject. In it {for} is the duration, {how}
@@ -54,12 +56,12 @@ var traits = []Traits{
 	{
 		Kind: Pause, Where: OnProcess, Title: "stops, as in a garbage collection; its clocks go on",
 		Uses: strings.Fields("for_ns nth"), Example: Fault{For: beyondLease}, Stops: true,
-		Text: "is PAUSED{for}", End: "runs again", Short: "paused",
+		Text: "is PAUSED{for}", End: "runs again", Short: "paused", Counter: "a process was paused",
 	},
 	{
 		Kind: Suspend, Where: OnProcess, Title: "stops with its machine; the monotonic clock stands still",
 		Uses: strings.Fields("for_ns nth frozen"), Example: Fault{For: beyondLease}, Stops: true,
-		Text: "is SUSPENDED{for}{how}", End: "runs again", Short: "suspended",
+		Text: "is SUSPENDED{for}{how}", End: "runs again", Short: "suspended", Counter: "a process was paused",
 	},
 	{
 		Kind: Crash, Where: OnProcess, Title: "crashes; messages that it has sent still arrive",
@@ -68,7 +70,7 @@ var traits = []Traits{
 	{
 		Kind: Step, Where: OnEither, Title: "has its wall clock set to another time",
 		Uses: strings.Fields("by_ns"), Example: Fault{By: beyondLease}, Signed: true,
-		Text: "'s clock JUMPS by {by}",
+		Text: "'s clock JUMPS by {by}", Counter: "a clock was stepped",
 	},
 	{
 		Kind: Rate, Where: OnEither, Title: "has a clock that runs too fast or too slow",
@@ -78,17 +80,17 @@ var traits = []Traits{
 	{
 		Kind: Restart, Where: OnServer, Title: "crashes, and starts again with what its disk has kept",
 		Uses: strings.Fields("for_ns keep"), Example: Fault{For: 100 * time.Millisecond}, Stops: true,
-		Text: "CRASHES and is down{for}{how}", Short: "restarts",
+		Text: "CRASHES and is down{for}{how}", Short: "restarts", Counter: "a server was restarted",
 	},
 	{
 		Kind: Hang, Where: OnServer, Title: "hangs; commands wait, and are executed afterwards",
 		Uses: strings.Fields("for_ns"), Example: Fault{For: time.Second}, Stops: true,
-		Text: "HANGS{for}", Short: "hangs",
+		Text: "HANGS{for}", Short: "hangs", Counter: "a server hung",
 	},
 	{
 		Kind: Failover, Where: OnServer, Title: "fails, and a replica takes over",
 		Uses: strings.Fields("for_ns by_ns replica"), Example: Fault{For: 100 * time.Millisecond, By: time.Second}, Stops: true,
-		Text: "FAILS OVER to a replica{how}", Short: "fails over",
+		Text: "FAILS OVER to a replica{how}", Short: "fails over", Counter: "a server failed over",
 	},
 	{
 		Kind: Cut, Where: OnLink, Title: "loses all messages",
@@ -108,7 +110,7 @@ var traits = []Traits{
 	{
 		Kind: Reboot, Where: OnProcess, Title: "crashes, and starts again without its memory",
 		Uses: strings.Fields("for_ns nth"), Example: Fault{For: time.Second}, Stops: true,
-		Text: "CRASHES and is down{for}, then restarted", Short: "down",
+		Text: "CRASHES and is down{for}, then restarted", Short: "down", Counter: "a process was rebooted",
 	},
 	{
 		Kind: Evict, Where: OnServer, Title: "drops a key, as a full memory does",
@@ -118,7 +120,7 @@ var traits = []Traits{
 	{
 		Kind: Flush, Where: OnServer, Title: "drops all data: FLUSHALL",
 		Uses: []string{},
-		Text: "is FLUSHED",
+		Text: "is FLUSHED", Counter: "a server was flushed",
 	},
 	{
 		Kind: Duplicate, Where: OnLink, Title: "delivers requests twice",
@@ -138,12 +140,12 @@ var traits = []Traits{
 	{
 		Kind: SplitBrain, Where: OnLink, Title: "leads to the old master, while the others use the replica that has taken over",
 		Uses: strings.Fields("for_ns by_ns replica"), Example: Fault{For: beyondLease},
-		Text: "SPLITS: a replica takes over, and {words}{for}", End: "'s old master is demoted", Short: "splits",
+		Text: "SPLITS: a replica takes over, and {words}{for}", End: "'s old master is demoted", Short: "splits", Counter: "a server split in two",
 	},
 	{
 		Kind: Switch, Where: OnLink, Title: "leads to another server, because the address has moved",
 		Uses: strings.Fields("for_ns"), Example: Fault{For: beyondLease},
-		Text: "reaches ANOTHER server than {other}{for}",
+		Text: "reaches ANOTHER server than {other}{for}", Counter: "an address was switched",
 	},
 }
 

@@ -226,7 +226,7 @@ func (c *Client) access(lease Lease, a access) access {
 		p.Exit()
 	}
 	call := &call{message: message{p: p, place: toResource}, name: a.kind.String(), due: p.Mono() + int64(resourcePatience)}
-	call.execute = func(r *request) { r.reply(&answer{value: p.w.resource.execute(a, call.event(a.kind))}) }
+	call.execute = func(_ *server, r *request) { r.reply(&answer{value: p.w.resource.execute(a, call.event(a.kind))}) }
 	answer := call.do(kernel.OpOrder{N: uint64(c.Goroutine)})
 	c.stirred = false
 	p.Exit()

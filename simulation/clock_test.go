@@ -116,23 +116,6 @@ func TestContextsOfAClock(t *testing.T) {
 	}, got)
 }
 
-// Timers that are set at once for one moment fire in one event. Any order between them would be that of the
-// goroutines that set them.
-func TestTimersOfOneMomentFireTogether(t *testing.T) {
-	events := func(timers int) int {
-		return alone(t, nil, func(c *simulation.Client) {
-			var last context.Context
-			for range timers {
-				ctx, cancel := c.Clock().WithTimeout(context.Background(), time.Second)
-				defer cancel()
-				last = ctx
-			}
-			<-last.Done()
-		}).Events
-	}
-	assert.Equal(t, events(1), events(3))
-}
-
 // A timer that nobody waits for any more stays for those that have joined it: they follow the clock's rate.
 func TestJoinedTimersFollowTheClock(t *testing.T) {
 	faster := simulation.Schedule{{Kind: fault.Rate, Process: "c1", At: 2 * time.Second, PPM: 500_000}}

@@ -20,7 +20,7 @@ type process struct {
 	incarnation int // counts its incarnations from 0
 	asleepUntil int64
 
-	links         []link // one for each server, and the resource's last
+	links         []link // the resource's, and one for each server
 	calls         map[*call]struct{}
 	subscriptions map[string]*subscription // by address: those that are open, or to be opened
 	holdings      []*holding               // in the order in which they were acquired
@@ -61,12 +61,7 @@ func newProcess(w *world, index int, name string, former *process) *process {
 }
 
 // link is the process's connection to a place.
-func (p *process) link(place int) *link {
-	if place == toResource {
-		place = len(p.links) - 1
-	}
-	return &p.links[place]
-}
+func (p *process) link(place int) *link { return &p.links[place-toResource] }
 
 // end is the process's last operation.
 func (p *process) end() {

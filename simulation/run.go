@@ -18,11 +18,8 @@ import (
 type Result struct {
 	// Log is everything that happened.
 	Log record.Log
-	// Events is the number of events, and Ended the true time of the last. Timers are not
-	// counted: if a goroutine is woken at a moment, the scheduler may decide whether
-	// another one sets a timer first.
-	Events int
-	Ended  time.Duration
+	// Ended is the true time of the last event.
+	Ended time.Duration
 }
 
 // Kinds lists the kinds of violations found, each once, sorted.
@@ -71,7 +68,7 @@ func Run(seed uint64, cfg Config, schedule Schedule, work Workload) (Result, err
 		Patience: max(0, cfg.Progress),
 		Requests: true,
 	}
-	return Result{Log: check.Log(w.log, rules), Events: w.events - w.Timers, Ended: time.Duration(w.Now.Load())}, nil
+	return Result{Log: check.Log(w.log, rules), Ended: time.Duration(w.Now.Load())}, nil
 }
 
 // bubble runs f in a testing/synctest bubble, which also works outside of a test. The error

@@ -42,7 +42,7 @@ type Traits struct {
 	// Stops: the process or the server stands still for For.
 	Stops bool `json:"-"`
 	// Text describes it in a timeline, without a subject. In it {for} is the duration, {how}
-	// the details in brackets, {words} the details, {by} and {ppm} a field, and {other} the
+	// the details in brackets, {words} the details, {by} and {gains} a field, and {other} the
 	// other end of a link. End describes its end. Short is on pictures; it is empty if they
 	// don't show it. A Crash has no text, because its event has one.
 	Text, End, Short string `json:"-"`
@@ -75,7 +75,7 @@ var traits = []Traits{
 	{
 		Kind: Rate, Where: OnEither, Title: "has a clock that runs too fast or too slow",
 		Uses: strings.Fields("ppm"), Example: Fault{PPM: 100_000}, MostPPM: 500_000, Signed: true,
-		Text: "'s clock now gains {ppm} ppm",
+		Text: "'s clock now {gains} ppm",
 	},
 	{
 		Kind: Restart, Where: OnServer, Title: "crashes, and starts again with what its disk has kept",

@@ -17,11 +17,10 @@ import (
 type Kernel struct {
 	Seed uint64
 
-	Now    atomic.Int64 // true time in nanoseconds from the start; only the driver writes it
-	queue  []*Event
-	n      uint64 // events entered
-	Timers int    // plain timers among those that happened
-	steps  uint64 // how often the inbox was carried out
+	Now   atomic.Int64 // true time in nanoseconds from the start; only the driver writes it
+	queue []*Event
+	n     uint64 // events entered
+	steps uint64 // how often the inbox was carried out
 
 	// resting is set while the driver waits and the code under test runs. At other times
 	// the driver itself may run code under test: a receiver of votes.

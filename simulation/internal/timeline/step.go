@@ -141,6 +141,10 @@ func wordsOf(f *fault.Fault, other string) string {
 	if f.For > 0 {
 		duration = " for " + length(f.For)
 	}
+	gains := fmt.Sprintf("gains %d", f.PPM)
+	if f.PPM < 0 {
+		gains = fmt.Sprintf("loses %d", -f.PPM)
+	}
 	other = anyOf(other, "every server")
 	switch f.Way {
 	case fault.Requests:
@@ -149,7 +153,7 @@ func wordsOf(f *fault.Fault, other string) string {
 		other += " (only replies)"
 	}
 	return strings.NewReplacer("{for}", duration, "{how}", how, "{words}", details, "{other}", other,
-		"{by}", signed(f.By), "{ppm}", fmt.Sprintf("%+d", f.PPM)).Replace(f.Traits().Text)
+		"{by}", signed(f.By), "{gains}", gains).Replace(f.Traits().Text)
 }
 
 // anyOf names a lane, or all lanes of a sort.

@@ -35,9 +35,8 @@ func (r Result) Kinds() []record.ViolationKind {
 // With returns a copy of the Result with one more violation in the log, at its moment. It
 // is for demands of a scenario, which the checks can't know.
 func (r Result) With(v record.Violation) Result {
-	all := append(slices.Concat(r.Log...), record.Event{At: v.At, Kind: record.Found, Violation: &v})
-	slices.SortStableFunc(all, func(a, b record.Event) int { return cmp.Compare(a.At, b.At) })
-	r.Log = record.Log{all}
+	r.Log = append(slices.Clone(r.Log), &record.Event{At: v.At, Kind: record.Found, Violation: &v})
+	slices.SortStableFunc(r.Log, func(a, b *record.Event) int { return cmp.Compare(a.At, b.At) })
 	return r
 }
 

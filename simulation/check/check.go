@@ -59,7 +59,7 @@ func Log(log record.Log, rules Rules) record.Log {
 	}
 	for e := range log.All() {
 		insert(false)
-		*all.Add(e.At, e.Kind, e.Process, e.Place) = *e
+		all = append(all, e)
 		insert(true)
 		at++
 	}

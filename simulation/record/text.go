@@ -88,7 +88,7 @@ func (l Log) Digest() string {
 }
 
 func (l Log) text() []byte {
-	text := make([]byte, 0, 3000*len(l))
+	text := make([]byte, 0, 50*len(l))
 	for e := range l.All() {
 		if kinds[e.Kind].line != "" {
 			text = append(e.line(text), '\n')

@@ -15,12 +15,12 @@ func made(t *testing.T, fault, design string, runs int, kinds ...record.Violatio
 	t.Helper()
 	r, _, err := Plan{Designs: []string{design}, Faults: []string{fault}}.plan()
 	require.NoError(t, err)
-	var events []record.Event
+	var log record.Log
 	for i := range kinds {
-		events = append(events, record.Event{Kind: record.Found, Violation: &record.Violation{Kind: kinds[i]}})
+		log.Add(0, record.Found, "", "").Violation = &record.Violation{Kind: kinds[i]}
 	}
 	sum := newTally()
-	sum.add(job{fault: r.faults[0], design: r.designs[0]}.run(7, simulation.Result{Log: record.Log{events}}))
+	sum.add(job{fault: r.faults[0], design: r.designs[0]}.run(7, simulation.Result{Log: log}))
 	sum.Runs = runs
 	r.sums[name{fault, design}] = sum
 	return r

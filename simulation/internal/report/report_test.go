@@ -140,10 +140,10 @@ func TestHTMLEscapes(t *testing.T) {
 			Designs: []report.Axis{{Name: bad, Title: bad, Source: bad}}, Faults: []report.Axis{{Name: bad}},
 			Cells: [][]report.Cell{{{Runs: 1, Violated: 1, Kinds: map[string]int{bad: 1}, Command: bad}}},
 		},
-		Timelines: []report.TimelineRun{{Design: bad, Fault: bad, Log: record.Log{{
+		Timelines: []report.TimelineRun{{Design: bad, Fault: bad, Log: record.Log{
 			{Kind: record.Asked, Process: "c1", Key: bad},
 			{At: 1, Kind: record.Found, Violation: &record.Violation{Kind: record.TwoHolders, Text: bad}},
-		}}}},
+		}}},
 	})
 }
 

@@ -17,10 +17,10 @@ import (
 // A check that can't fail proves nothing.
 func TestCheckSaysNo(t *testing.T) {
 	two := []record.ViolationKind{record.TwoHolders}
-	found := simulation.Result{Log: record.Log{{{Kind: record.Found, Violation: &record.Violation{Kind: record.TwoHolders}}}}}
-	quiet := simulation.Result{Log: record.Log{{
+	found := simulation.Result{Log: record.Log{{Kind: record.Found, Violation: &record.Violation{Kind: record.TwoHolders}}}}
+	quiet := simulation.Result{Log: record.Log{
 		{Kind: record.Counted, Words: "a process was paused"}, {Kind: record.Write, Process: "c1"},
-	}}}
+	}}
 	for _, test := range []struct {
 		name    string
 		verdict scenarios.Verdict
@@ -58,7 +58,7 @@ func TestCheckSaysNo(t *testing.T) {
 // second.
 func TestFree(t *testing.T) {
 	acquired := func(process string, at time.Duration) simulation.Result {
-		return simulation.Result{Log: record.Log{{{At: at, Process: process, Kind: record.Asked}, {At: at, Process: process, Kind: record.Acquired}}}}
+		return simulation.Result{Log: record.Log{{At: at, Process: process, Kind: record.Asked}, {At: at, Process: process, Kind: record.Acquired}}}
 	}
 	demand := scenarios.Free{Process: "c2", After: time.Second, By: 2 * time.Second}
 	anybody := demand

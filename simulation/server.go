@@ -63,10 +63,14 @@ type withheld struct {
 	answer func() *answer // as it is then
 }
 
+// serverAge is how long servers have been up at the start: longer than any quarantine. A Restart at the
+// start makes them young.
+const serverAge = time.Hour
+
 func newServer(w *world, index int, name string) *server {
 	s := &server{
 		w: w, index: index, name: name, wall: kernel.Linear{Value: kernel.Epoch}, lost: -1, trouble: -1,
-		started: kernel.Epoch - int64(w.cfg.ServerAge), reached: make([]int64, w.cfg.Replicas),
+		started: kernel.Epoch - int64(serverAge), reached: make([]int64, w.cfg.Replicas),
 		data: redismodel.New(w.cfg.Scripts), subscriptions: map[string]*subscription{}, shown: map[string]int64{},
 	}
 	s.begin()

@@ -33,10 +33,8 @@ type Traits struct {
 	// MostPPM is the largest PPM. Signed: PPM and By may be negative.
 	MostPPM int64 `json:"most_ppm"`
 	Signed  bool  `json:"signed"`
-	// Resource: the server may be the resource.
+	// Resource: it affects messages for a while, and the server may be the resource.
 	Resource bool `json:"resource"`
-	// OnMessages: it affects messages for a while.
-	OnMessages bool `json:"-"`
 	// Counter is the counter of record.Log.Counts for faults of the kind, "" if there is none.
 	Counter string `json:"-"`
 	// Stops: the process or the server stands still for For.
@@ -94,17 +92,17 @@ var traits = []Traits{
 	},
 	{
 		Kind: Cut, Where: OnLink, Title: "loses all messages",
-		Uses: strings.Fields("for_ns way"), Example: Fault{For: beyondLease}, Resource: true, OnMessages: true,
+		Uses: strings.Fields("for_ns way"), Example: Fault{For: beyondLease}, Resource: true,
 		Text: "is CUT OFF from {other}{for}", Short: "cut off from",
 	},
 	{
 		Kind: Lose, Where: OnLink, Title: "loses some messages",
-		Uses: strings.Fields("for_ns way ppm nth"), Example: Fault{For: beyondLease, PPM: 500_000}, MostPPM: 1_000_000, Resource: true, OnMessages: true,
+		Uses: strings.Fields("for_ns way ppm nth"), Example: Fault{For: beyondLease, PPM: 500_000}, MostPPM: 1_000_000, Resource: true,
 		Text: "loses messages with {other}{for}{how}", Short: "loses messages with",
 	},
 	{
 		Kind: Delay, Where: OnLink, Title: "delivers messages late",
-		Uses: strings.Fields("for_ns by_ns way nth"), Example: Fault{For: beyondLease, By: time.Second}, Resource: true, OnMessages: true,
+		Uses: strings.Fields("for_ns by_ns way nth"), Example: Fault{For: beyondLease, By: time.Second}, Resource: true,
 		Text: "is slow to reach {other}{for}{how}", Short: "slow to reach",
 	},
 	{
@@ -124,12 +122,12 @@ var traits = []Traits{
 	},
 	{
 		Kind: Duplicate, Where: OnLink, Title: "delivers requests twice",
-		Uses: strings.Fields("for_ns by_ns ppm nth"), Example: Fault{For: beyondLease, By: time.Second, PPM: 1_000_000}, MostPPM: 1_000_000, Resource: true, OnMessages: true,
+		Uses: strings.Fields("for_ns by_ns ppm nth"), Example: Fault{For: beyondLease, By: time.Second, PPM: 1_000_000}, MostPPM: 1_000_000, Resource: true,
 		Text: "sends requests to {other} TWICE{for}{how}", Short: "requests twice to",
 	},
 	{
 		Kind: Reorder, Where: OnLink, Title: "delivers messages out of order",
-		Uses: strings.Fields("for_ns by_ns way"), Example: Fault{For: beyondLease, By: 100 * time.Millisecond}, Resource: true, OnMessages: true,
+		Uses: strings.Fields("for_ns by_ns way"), Example: Fault{For: beyondLease, By: 100 * time.Millisecond}, Resource: true,
 		Text: "has its messages with {other} REORDERED{for}{how}", Short: "messages reordered with",
 	},
 	{
@@ -185,7 +183,7 @@ func (f Fault) Traits() Traits {
 func (t Traits) Lasts() bool { return slices.Contains(t.Uses, "for_ns") }
 
 // OnLinks reports whether the fault affects messages for a while.
-func (f Fault) OnLinks() bool { return f.Traits().OnMessages }
+func (f Fault) OnLinks() bool { return f.Traits().Resource }
 
 // Ignored names a field that is set but doesn't matter for the kind, "" if there is none.
 func (f Fault) Ignored() string {

@@ -112,7 +112,7 @@ func (d design) locker(p simulation.Process) (simulation.Locker, error) {
 // reach adds a server to a process, as an instance and as a plain Redis client. The server is
 // healthy, so its run is vouched for.
 func reach(p *simulation.Process, name, addr string) error {
-	bare := openRaw(name, addr)
+	bare := openRaw(addr)
 	// The sender bounds each command, so that a design without a timeout has none here either.
 	inst, err := instance.Open(fmt.Sprintf("redis://%s/0?read_timeout=10m", addr), instance.Config{Name: name, VouchedRunID: bare.runID(), FixedAddress: true})
 	p.Instances, p.Redis = append(p.Instances, inst), append(p.Redis, bare)

@@ -15,17 +15,14 @@ import (
 )
 
 // raw sends plain Redis commands to a real server, as a simulation.Redis.
-type raw struct {
-	name   string
-	client *redis.Client
-}
+type raw struct{ client *redis.Client }
 
-func openRaw(name, addr string) *raw {
+func openRaw(addr string) *raw {
 	options := instance.Harden(&redis.Options{Addr: addr})
 	// WAIT counts writes of its own connection only.
 	options.PoolSize = 1
 	options.ReadTimeout = 10 * time.Minute // the sender bounds each command
-	return &raw{name, redis.NewClient(options)}
+	return &raw{redis.NewClient(options)}
 }
 
 // runID is the server's run ID.
@@ -33,8 +30,6 @@ func (r *raw) runID() string {
 	text, _ := r.client.InfoMap(context.Background(), "server").Result()
 	return text["Server"]["run_id"]
 }
-
-func (r *raw) Name() string { return r.name }
 
 func (r *raw) Do(ctx context.Context, args ...string) (redismodel.Reply, error) {
 	words := make([]any, len(args))

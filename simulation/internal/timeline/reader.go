@@ -255,7 +255,7 @@ func (r *reader) suffers(e *record.Event) {
 		caption.what = strings.Replace(sentence("", text), "'s clock", ": clock", 1)
 	case traits.Short == "" || traits.Stops && traits.Where == fault.OnProcess: // its lane shows it
 		caption.what = ""
-	case traits.OnMessages:
+	case traits.Resource:
 		caption.who, caption.links = []string{anyOf(name, "clients")}, []string{anyOf(other, "servers")}
 	}
 	r.faults = append(r.faults, caption)

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -24,8 +23,6 @@ type Client struct {
 	// Name and Index are the process's: "c1" has the index 0.
 	Name  string
 	Index int
-	// Incarnation counts the process's incarnations from 0, see Reboot.
-	Incarnation int
 
 	// Locker is the process's lock. Coordinator is its Coordinator, nil for a Locker
 	// that isn't Coordinated. The checks don't see leases that are acquired from them
@@ -47,7 +44,7 @@ type Client struct {
 
 func (p *process) newClient(goroutine int, locker Locker, coordinator *quorum.Coordinator) *Client {
 	return &Client{
-		Name: p.Name, Index: p.Index, Incarnation: p.incarnation, Goroutine: goroutine, Locker: locker, Coordinator: coordinator,
+		Name: p.Name, Index: p.Index, Goroutine: goroutine, Locker: locker, Coordinator: coordinator,
 		p: p, ctx: p.ctx, holdings: map[Lease]*holding{},
 	}
 }
@@ -75,7 +72,7 @@ func (c *Client) SleepUntil(d time.Duration) {
 // Pick draws a number from 0 to n-1, n at least 1: the same one for the same seed,
 // process, incarnation, goroutine and about.
 func (c *Client) Pick(about uint64, n int) int {
-	return int(kernel.Draw(c.p.w.Seed, kernel.TagPick, uint64(c.Index)|uint64(c.Goroutine)<<16|uint64(c.Incarnation)<<32, about) % uint64(max(1, n)))
+	return int(kernel.Draw(c.p.w.Seed, kernel.TagPick, uint64(c.Index)|uint64(c.Goroutine)<<16|uint64(c.p.incarnation)<<32, about) % uint64(max(1, n)))
 }
 
 // Note adds words to the log.
@@ -144,21 +141,16 @@ func (c *Client) await() {
 	c.turns++
 	p, n, turn := c.p, c.turns, make(chan struct{})
 	p.Post(kernel.OpOrder{Kind: kernel.IsTurn, Place: c.Goroutine, N: n}, func() {
-		w := p.w
-		if p.Gone() {
-			w.Awake = true
-			close(turn)
-			return
-		}
-		p.turns = append(p.turns, turn)
-		tie := kernel.Draw(w.Seed, kernel.TagTurn, uint64(p.Index), uint64(c.Goroutine), n)
-		p.Push(w.Now.Load(), tie, p.Gone, func() {
-			p.turns = slices.DeleteFunc(p.turns, func(other chan struct{}) bool { return other == turn })
-			w.Awake = true
+		tie := kernel.Draw(p.w.Seed, kernel.TagTurn, uint64(p.Index), uint64(c.Goroutine), n)
+		p.Push(p.w.Now.Load(), tie, p.Gone, func() {
+			p.w.Awake = true
 			close(turn)
 		})
 	})
-	<-turn
+	select {
+	case <-turn:
+	case <-p.ctx.Done(): // it has crashed, and has no more turns
+	}
 }
 
 // Letters are what lies ready for a process, such as the texts of handles. All processes of a run share them,

@@ -32,7 +32,7 @@ func (c *Client) gain(h *holding, acquire func() (Lease, error)) (Lease, error) 
 	if lease == nil {
 		panic("the Locker gave neither a lease nor an error")
 	}
-	if of, ok := lease.(interface{ Quorum() int }); ok && !isLibrarys(lease) {
+	if of, ok := lease.(interface{ Quorum() int }); ok {
 		h.quorum = of.Quorum()
 	}
 	if of, ok := lease.(interface{ Servers() int }); ok {
@@ -99,14 +99,6 @@ type part struct {
 // Key is the part's own key.
 func (p *part) Key() string { return p.key }
 
-func isLibrarys(lease Lease) bool {
-	switch lease.(type) {
-	case *quorum.Lease, *part:
-		return true
-	}
-	return false
-}
-
 // KeepAlive calls the lease's method KeepAlive, if it has one, as a *quorum.Lease does.
 func (c *Client) KeepAlive(lease Lease) {
 	c.settle()
@@ -128,7 +120,7 @@ func (c *Client) Extend(lease Lease) error {
 	c.settle()
 	err := lease.Extend(c.ctx)
 	c.returned()
-	if !isLibrarys(lease) && err == nil { // a *quorum.Lease reports it by a hook
+	if err == nil && c.Coordinator == nil { // which reports it by a hook
 		c.p.extended(lease.Key(), lease.Token(), lease.Validity())
 	}
 	return err

@@ -25,10 +25,9 @@ type process struct {
 	subscriptions map[string]*subscription // by address: those that are open, or to be opened
 	holdings      []*holding               // in the order in which they were acquired
 
-	several    atomic.Bool     // more than one goroutine runs its workload
-	goroutines int             // that Client.Go has started
-	workers    sync.WaitGroup  // for them
-	turns      []chan struct{} // of goroutines that wait for them
+	several    atomic.Bool    // more than one goroutine runs its workload
+	goroutines int            // that Client.Go has started
+	workers    sync.WaitGroup // for them
 
 	coordinator atomic.Pointer[quorum.Coordinator]
 	ctx         context.Context
@@ -112,15 +111,6 @@ func (p *process) crash() {
 		c.abandon()
 	}
 	clear(p.calls)
-	for _, turn := range p.turns {
-		close(turn)
-	}
-	p.turns = nil
-	for _, e := range p.subscriptions {
-		e.over = true
-		e.end(ErrCrashed)
-		e.unsubscribe() // its machine closes the connection
-	}
 	p.DropTimers()
 }
 

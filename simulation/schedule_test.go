@@ -95,7 +95,7 @@ func TestReadSchedule(t *testing.T) {
 	assert.Equal(t, want, got)
 	for bad, says := range map[string]string{
 		`[{"kind": "pause", "when": "1s"}]`: "when",
-		`[{"kind": "pause", "for": 12}]`:    `want a text such as "1.5s"`,
+		`[{"kind": "pause", "for": 12}]`:    "of type simulation.durationText",
 		`[{"kind": "pause", "for": "x"}]`:   "invalid duration",
 		`{}`:                                "can't be read",
 		`[] []`:                             "something follows",

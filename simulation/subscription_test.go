@@ -1,7 +1,6 @@
 package simulation_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -92,56 +91,4 @@ func TestWaitersAreNotified(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Notifications to a dead process wake nothing, and no process waits for it.
-func TestDeadWaiters(t *testing.T) {
-	cfg := simulation.Config{Processes: 3, Witness: true, Quorum: quorum.Config{
-		TTL: 30 * time.Second, MaxWait: time.Minute, Lab: quorum.Lab{BackoffMin: 4 * time.Second, BackoffMax: 4 * time.Second},
-	}}
-	for name, lost := range map[string]bool{"it is seen": false, "nobody sees it": true} {
-		t.Run(name, func(t *testing.T) {
-			schedule := simulation.Schedule{{Kind: fault.Crash, Process: "c2", At: 5 * time.Second}}
-			if lost {
-				schedule = append(schedule, fault.Fault{Kind: fault.Cut, Process: "c2", Server: fault.Any, At: 4 * time.Second})
-			}
-			r := run(t, 1, cfg, schedule, func(c *simulation.Client) {
-				c.SleepUntil(time.Duration(c.Index) * time.Second)
-				lease, err := c.Acquire("k")
-				require.NoError(t, err)
-				c.SleepUntil(10 * time.Second)
-				_ = c.Release(lease)
-			})
-			require.Empty(t, r.Log.Violations())
-			if lost {
-				require.Contains(t, r.Log.String(), "notifies c2 key=k lost")
-			} else {
-				require.Contains(t, r.Log.String(), "notifies c3 key=k\n")
-				require.NotContains(t, r.Log.String(), "notifies c2")
-			}
-		})
-	}
-}
-
-// Several goroutines of one process wait in one queue, and the lock passes from each to the next in
-// one step, or without one.
-func TestGo(t *testing.T) {
-	var order []string
-	take := func(c *simulation.Client) {
-		work := func(c *simulation.Client) {
-			c.Sleep(time.Duration(c.Goroutine) * ms)
-			lease, err := c.Acquire("k")
-			require.NoError(t, err)
-			order = append(order, fmt.Sprint(c.Goroutine)) // one at a time, under the lock
-			update(c, lease)
-			require.NoError(t, c.Release(lease))
-		}
-		for range 4 {
-			c.Go(work)
-		}
-		work(c)
-	}
-	r := run(t, 1, simulation.Config{Processes: 1, Witness: true}, nil, take)
-	require.Empty(t, r.Log.Violations())
-	require.Equal(t, []string{"0", "1", "2", "3", "4"}, order)
 }

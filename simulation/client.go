@@ -39,7 +39,6 @@ type Client struct {
 	records  uint64
 	turns    uint64
 	started  uint64
-	stirred  bool // the library may still be working on the last request
 }
 
 func (p *process) newClient(goroutine int, locker Locker, coordinator *quorum.Coordinator) *Client {
@@ -58,7 +57,6 @@ func (c *Client) Clock() clock.Clock { return &c.p.Process }
 // Sleep waits for d on the process's clock.
 func (c *Client) Sleep(d time.Duration) {
 	c.p.Sleep(d)
-	c.stirred = false
 	c.p.Exit()
 }
 
@@ -101,7 +99,6 @@ func (c *Client) record(kind record.EventKind, h *holding, words string, validit
 func (c *Client) Go(work func(c *Client)) {
 	p := c.p
 	p.Exit()
-	p.several.Store(true)
 	c.started++
 	p.workers.Add(1)
 	p.Post(kernel.OpOrder{Kind: kernel.IsSpawn, Place: c.Goroutine, N: c.started}, func() {
@@ -117,27 +114,17 @@ func (c *Client) Go(work func(c *Client)) {
 	})
 }
 
-// returned follows each call of the library, which may have left work in the background.
-func (c *Client) returned() {
-	c.stirred = true
-	c.p.Exit()
-}
-
-// settle waits for the goroutine's turn if others may be running: after a call of the
-// library, which may leave work in the background, and always in a process with several
-// goroutines.
+// settle waits for the goroutine's turn, before each call of the library.
 func (c *Client) settle() {
 	c.p.Exit()
-	if c.stirred || c.p.several.Load() {
-		c.await()
-		c.p.Exit()
-	}
+	c.await()
+	c.p.Exit()
 }
 
-// await waits until all other goroutines of the process are blocked. The next call of the library then
-// runs alone, so that goroutine scheduling never decides an order.
+// await waits until all other goroutines of the process are blocked, among them those of the library that still work
+// on an earlier call. The next call of the library then runs alone, so that goroutine scheduling never
+// decides an order.
 func (c *Client) await() {
-	c.stirred = false
 	c.turns++
 	p, n, turn := c.p, c.turns, make(chan struct{})
 	p.Post(kernel.OpOrder{Kind: kernel.IsTurn, Place: c.Goroutine, N: n}, func() {

@@ -53,7 +53,7 @@ func ask[L any](c *Client, acquire func() (L, error), all ...*holding) (lease L,
 		c.record(record.Asked, h, "", 0)
 	}
 	lease, err = acquire()
-	c.returned()
+	c.p.Exit()
 	if err != nil {
 		for _, h := range all {
 			c.record(record.Refused, h, record.ErrorName(err), 0)
@@ -119,7 +119,7 @@ func (c *Client) Valid(lease Lease) bool {
 func (c *Client) Extend(lease Lease) error {
 	c.settle()
 	err := lease.Extend(c.ctx)
-	c.returned()
+	c.p.Exit()
 	if err == nil && c.Coordinator == nil { // which reports it by a hook
 		c.p.extended(lease.Key(), lease.Token(), lease.Validity())
 	}
@@ -137,7 +137,7 @@ func (c *Client) Release(lease Lease) error {
 		c.record(record.Released, c.holdings[lease], "", 0)
 	}
 	err := lease.Release(c.ctx)
-	c.returned()
+	c.p.Exit()
 	if err != nil {
 		c.Note("release: " + record.ErrorName(err))
 	}
@@ -157,7 +157,7 @@ func (c *Client) HandOff(lease Lease) (quorum.Handle, error) {
 	c.settle()
 	h := c.held(lease)
 	handle, err := of.HandOff(c.ctx)
-	c.returned()
+	c.p.Exit()
 	if err != nil {
 		c.Note("hand-off: " + record.ErrorName(err))
 		return quorum.Handle{}, err
@@ -220,7 +220,6 @@ func (c *Client) access(lease Lease, a access) access {
 	call := &call{message: message{p: p, place: toResource}, name: a.kind.String(), due: p.Mono() + int64(resourcePatience)}
 	call.execute = func(_ *server, r *request) { r.reply(&answer{value: p.w.resource.execute(a, call.event(a.kind))}) }
 	answer := call.do(kernel.OpOrder{N: uint64(c.Goroutine)})
-	c.stirred = false
 	p.Exit()
 	if reply, ok := answer.value.(access); ok {
 		return reply

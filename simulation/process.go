@@ -25,7 +25,6 @@ type process struct {
 	subscriptions map[string]*subscription // by address: those that are open, or to be opened
 	holdings      []*holding               // in the order in which they were acquired
 
-	several    atomic.Bool    // more than one goroutine runs its workload
 	goroutines int            // that Client.Go has started
 	workers    sync.WaitGroup // for them
 

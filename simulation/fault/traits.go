@@ -1,6 +1,8 @@
 package fault
 
 import (
+	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -165,18 +167,12 @@ func Kinds() []Kind {
 	return kinds
 }
 
-// Traits are the kind's, false if there is no such kind.
-func (k Kind) Traits() (Traits, bool) {
-	if i := slices.IndexFunc(traits, func(t Traits) bool { return t.Kind == k }); i >= 0 {
-		return traits[i], true
-	}
-	return Traits{}, false
-}
-
-// Traits are those of the fault's kind.
+// Traits are those of the fault's kind, or without a Kind if there is no such kind.
 func (f Fault) Traits() Traits {
-	t, _ := f.Kind.Traits()
-	return t
+	if i := slices.IndexFunc(traits, func(t Traits) bool { return t.Kind == f.Kind }); i >= 0 {
+		return traits[i]
+	}
+	return Traits{}
 }
 
 // Lasts reports whether faults of the kind have a duration.
@@ -185,19 +181,13 @@ func (t Traits) Lasts() bool { return slices.Contains(t.Uses, "for_ns") }
 // OnLinks reports whether the fault affects messages for a while.
 func (f Fault) OnLinks() bool { return f.Traits().Resource }
 
-// Ignored names a field that is set but doesn't matter for the kind, "" if there is none.
-func (f Fault) Ignored() string {
-	uses := f.Traits().Uses
-	for _, field := range []struct {
-		name string
-		set  bool
-	}{
-		{"nth", f.Nth != 0}, {"for_ns", f.For != 0}, {"by_ns", f.By != 0}, {"ppm", f.PPM != 0}, {"way", f.Way != Both},
-		{"keep", f.Keep != KeepNothing}, {"replica", f.Replica != 0}, {"key", f.Key != ""}, {"frozen", f.Frozen},
-	} {
-		if field.set && !slices.Contains(uses, field.name) {
-			return field.name
-		}
+// Ignored are the fields that are set but don't matter for the kind, by their JSON names.
+func (f Fault) Ignored() []string {
+	text, _ := json.Marshal(f) // without the fields that aren't set
+	set := map[string]any{}
+	_ = json.Unmarshal(text, &set)
+	for _, used := range append([]string{"kind", "at_ns", "op", "process", "server"}, f.Traits().Uses...) {
+		delete(set, used)
 	}
-	return ""
+	return slices.Sorted(maps.Keys(set))
 }

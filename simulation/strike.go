@@ -20,7 +20,7 @@ func (w *world) plan(f fault.Fault) {
 		w.lags = append(w.lags, f)
 	}
 	// After all processes have ended, a fault only matters to the witness.
-	over := func() bool { return w.running()+w.reboots == 0 && !w.cfg.Witness }
+	over := func() bool { return len(w.running())+w.reboots == 0 && !w.cfg.Witness }
 	w.Ahead(int64(f.At), over, func() { w.strike(f) })
 }
 

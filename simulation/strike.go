@@ -151,13 +151,10 @@ func (w *world) byOperation(c *call) {
 		if f.seen[c.p.Index] != f.Nth {
 			continue
 		}
-		if !f.OnLinks() {
+		if f.OnLinks() {
+			c.struck = append(c.struck, f.Fault)
+		} else {
 			w.strikeProcess(f.Fault, c.p)
-			continue
-		}
-		c.struck = append(c.struck, f.Fault)
-		if f.Kind == fault.Delay {
-			w.count("a message was delayed")
 		}
 	}
 }

@@ -33,12 +33,11 @@ type Found struct {
 // Violations returns the violations in a record, in their order.
 func Violations(log record.Log, rules Rules) []Found {
 	c := &checker{
-		rules: rules, leases: map[int]*lease{}, keys: map[string]*history{},
-		asked: map[asker]moment{}, sent: map[request]int{},
+		log: log, rules: rules, leases: map[int]*lease{}, keys: map[string]*history{},
+		asked: map[asker]int{}, sent: map[request]int{},
 	}
-	for e := range log.All() {
-		c.take(e)
-		c.at++
+	for c.at = range log {
+		c.take(log[c.at])
 	}
 	return c.found
 }
@@ -58,12 +57,13 @@ func Log(log record.Log, rules Rules) record.Log {
 
 // checker takes the events one after the other.
 type checker struct {
+	log    record.Log
 	rules  Rules
 	at     int            // the index of the event
 	leases map[int]*lease // by their numbers
 	keys   map[string]*history
-	asked  map[asker]moment
-	sent   map[request]int // indexes of events
+	asked  map[asker]int // indexes of events
+	sent   map[request]int
 	found  []Found
 }
 
@@ -78,12 +78,6 @@ type asker struct {
 type request struct {
 	process string
 	n       uint64
-}
-
-// moment is an event: its index, and its true time.
-type moment struct {
-	index int
-	at    time.Duration
 }
 
 // lease is a lease as its holder sees it.
@@ -168,7 +162,7 @@ func (c *checker) take(e *record.Event) {
 	l := c.leases[e.Lease]
 	switch e.Kind {
 	case record.Asked:
-		c.asked[asker{e.Process, e.Goroutine, e.Key}] = moment{c.at, e.At}
+		c.asked[asker{e.Process, e.Goroutine, e.Key}] = c.at
 	case record.Acquired:
 		c.acquired(e)
 	case record.Refused:
@@ -229,7 +223,7 @@ func (c *checker) acquired(e *record.Event) {
 	k, asked := c.key(e.Key), c.asked[asker{e.Process, e.Goroutine, e.Key}]
 	l := &lease{
 		process: e.Process, goroutine: e.Goroutine, key: e.Key, token: e.Token,
-		asked: asked.index, got: c.at, ended: record.Forever,
+		asked: asked, got: c.at, ended: record.Forever,
 	}
 	if l.told(e); l.holds(e.At) {
 		l.acted = c.at
@@ -339,14 +333,14 @@ type wanted struct {
 // Patience, no process has held the lock, and no fault explains that.
 func (c *checker) inVain(e *record.Event) {
 	now, patience := e.At, c.rules.Patience
-	k, asked := c.key(e.Key), c.asked[asker{e.Process, e.Goroutine, e.Key}]
+	k, asked := c.key(e.Key), c.log[c.asked[asker{e.Process, e.Goroutine, e.Key}]].At
 	if k.wanted == nil {
-		k.wanted = &wanted{since: asked.at, last: asked.at}
+		k.wanted = &wanted{since: asked, last: asked}
 	}
 	w := k.wanted
 	// A process that doesn't try isn't waiting.
-	if asked.at-w.last > patience/4 {
-		w.since = asked.at
+	if asked-w.last > patience/4 {
+		w.since = asked
 	}
 	w.last = now
 	for _, key := range e.Truth.Also {

@@ -23,6 +23,8 @@ type Client struct {
 	// Name and Index are the process's: "c1" has the index 0.
 	Name  string
 	Index int
+	// Incarnation counts the process's incarnations from 0, see Reboot.
+	Incarnation int
 
 	// Locker is the process's lock. Coordinator is its Coordinator, nil for a Locker
 	// that isn't Coordinated. The checks don't see leases that are acquired from them
@@ -43,7 +45,7 @@ type Client struct {
 
 func (p *process) newClient(goroutine int, locker Locker, coordinator *quorum.Coordinator) *Client {
 	return &Client{
-		Name: p.Name, Index: p.Index, Goroutine: goroutine, Locker: locker, Coordinator: coordinator,
+		Name: p.Name, Index: p.Index, Incarnation: p.incarnation, Goroutine: goroutine, Locker: locker, Coordinator: coordinator,
 		p: p, ctx: p.ctx, holdings: map[Lease]*holding{},
 	}
 }

@@ -14,8 +14,8 @@ import (
 type call struct {
 	message
 	name    string
-	again   bool           // by the second name of its place
-	execute func(*request) // when it has arrived at its place
+	again   bool                    // by the second name of its place
+	execute func(*server, *request) // when it has arrived; the resource is no server
 
 	// The call ends with the context, or without one at this monotonic time.
 	ctx     context.Context
@@ -116,14 +116,14 @@ func (c *call) send() {
 		copied := &request{call: c, incarnation: r.incarnation, again: true}
 		w.Push(at+int64(by), c.tie(7), nil, func() {
 			c.event(record.RequestDuplicated)
-			c.execute(copied)
+			copied.arrive()
 		})
 	}
 	if lost {
 		c.event(record.RequestLost)
 		return
 	}
-	w.Push(at, c.tie(1), nil, func() { c.execute(r) }) // also if its sender is gone
+	w.Push(at, c.tie(1), nil, r.arrive) // also if its sender is gone
 }
 
 // answer ends the call. Its receiver may be the library's, which is safe: all other goroutines are
@@ -180,6 +180,15 @@ type request struct {
 	again bool
 }
 
+// arrive reaches the server to which the sender's connections lead now, or the resource.
+func (r *request) arrive() {
+	if c := r.call; c.place == toResource {
+		c.execute(nil, r)
+	} else {
+		c.p.server(c.place).receive(r)
+	}
+}
+
 // link is the sender's connection.
 func (r *request) link() *link { return r.call.p.link(r.call.place) }
 
@@ -207,7 +216,7 @@ func (r *request) reply(a *answer) {
 // cutConnection closes the connection to a server. Sent requests still arrive; calls that
 // wait for a reply fail.
 func (p *process) cutConnection(place int) {
-	p.links[place].incarnation = 0
+	p.link(place).incarnation = 0
 	for _, e := range sorted(p.subscriptions) {
 		if e.place == place {
 			e.breakNow()

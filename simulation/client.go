@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -42,7 +41,6 @@ type Client struct {
 	records  uint64
 	turns    uint64
 	started  uint64
-	stirred  bool // the library may still be working on the last request
 }
 
 func (p *process) newClient(goroutine int, locker Locker, coordinator *quorum.Coordinator) *Client {
@@ -61,7 +59,6 @@ func (c *Client) Clock() clock.Clock { return &c.p.Process }
 // Sleep waits for d on the process's clock.
 func (c *Client) Sleep(d time.Duration) {
 	c.p.Sleep(d)
-	c.stirred = false
 	c.p.Exit()
 }
 
@@ -72,13 +69,10 @@ func (c *Client) SleepUntil(d time.Duration) {
 	}
 }
 
-// Seed is the run's seed.
-func (c *Client) Seed() uint64 { return c.p.w.Seed }
-
 // Pick draws a number from 0 to n-1, n at least 1: the same one for the same seed,
 // process, incarnation, goroutine and about.
 func (c *Client) Pick(about uint64, n int) int {
-	return int(kernel.Draw(c.p.w.Seed, kernel.TagPick, uint64(c.Index)|uint64(c.Goroutine)<<16|uint64(c.Incarnation)<<32, about) % uint64(max(1, n)))
+	return int(kernel.Draw(c.p.w.Seed, kernel.TagPick, uint64(c.Index)|uint64(c.Goroutine)<<16|uint64(c.p.incarnation)<<32, about) % uint64(max(1, n)))
 }
 
 // Note adds words to the log.
@@ -107,7 +101,6 @@ func (c *Client) record(kind record.EventKind, h *holding, words string, validit
 func (c *Client) Go(work func(c *Client)) {
 	p := c.p
 	p.Exit()
-	p.several.Store(true)
 	c.started++
 	p.workers.Add(1)
 	p.Post(kernel.OpOrder{Kind: kernel.IsSpawn, Place: c.Goroutine, N: c.started}, func() {
@@ -123,45 +116,30 @@ func (c *Client) Go(work func(c *Client)) {
 	})
 }
 
-// returned follows each call of the library, which may have left work in the background.
-func (c *Client) returned() {
-	c.stirred = true
-	c.p.Exit()
-}
-
-// settle waits for the goroutine's turn if others may be running: after a call of the
-// library, which may leave work in the background, and always in a process with several
-// goroutines.
+// settle waits for the goroutine's turn, before each call of the library.
 func (c *Client) settle() {
 	c.p.Exit()
-	if c.stirred || c.p.several.Load() {
-		c.await()
-		c.p.Exit()
-	}
+	c.await()
+	c.p.Exit()
 }
 
-// await waits until all other goroutines of the process are blocked. The next call of the library then
-// runs alone, so that goroutine scheduling never decides an order.
+// await waits until all other goroutines of the process are blocked, among them those of the library that still work
+// on an earlier call. The next call of the library then runs alone, so that goroutine scheduling never
+// decides an order.
 func (c *Client) await() {
-	c.stirred = false
 	c.turns++
 	p, n, turn := c.p, c.turns, make(chan struct{})
 	p.Post(kernel.OpOrder{Kind: kernel.IsTurn, Place: c.Goroutine, N: n}, func() {
-		w := p.w
-		if p.Gone() {
-			w.Awake = true
-			close(turn)
-			return
-		}
-		p.turns = append(p.turns, turn)
-		tie := kernel.Draw(w.Seed, kernel.TagTurn, uint64(p.Index), uint64(c.Goroutine), n)
-		p.Push(w.Now.Load(), tie, p.Gone, func() {
-			p.turns = slices.DeleteFunc(p.turns, func(other chan struct{}) bool { return other == turn })
-			w.Awake = true
+		tie := kernel.Draw(p.w.Seed, kernel.TagTurn, uint64(p.Index), uint64(c.Goroutine), n)
+		p.Push(p.w.Now.Load(), tie, p.Gone, func() {
+			p.w.Awake = true
 			close(turn)
 		})
 	})
-	<-turn
+	select {
+	case <-turn:
+	case <-p.ctx.Done(): // it has crashed, and has no more turns
+	}
 }
 
 // Letters are what lies ready for a process, such as the texts of handles. All processes of a run share them,

@@ -3,8 +3,6 @@ package simulation
 import (
 	"context"
 	"errors"
-	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -34,10 +32,7 @@ func (c *Client) gain(h *holding, acquire func() (Lease, error)) (Lease, error) 
 	if lease == nil {
 		panic("the Locker gave neither a lease nor an error")
 	}
-	if !reflect.TypeOf(lease).Comparable() {
-		panic(fmt.Sprintf("a Lease of the type %T can't be compared; use a pointer", lease))
-	}
-	if of, ok := lease.(interface{ Quorum() int }); ok && !isLibrarys(lease) {
+	if of, ok := lease.(interface{ Quorum() int }); ok {
 		h.quorum = of.Quorum()
 	}
 	if of, ok := lease.(interface{ Servers() int }); ok {
@@ -58,7 +53,7 @@ func ask[L any](c *Client, acquire func() (L, error), all ...*holding) (lease L,
 		c.record(record.Asked, h, "", 0)
 	}
 	lease, err = acquire()
-	c.returned()
+	c.p.Exit()
 	if err != nil {
 		for _, h := range all {
 			c.record(record.Refused, h, record.ErrorName(err), 0)
@@ -104,14 +99,6 @@ type part struct {
 // Key is the part's own key.
 func (p *part) Key() string { return p.key }
 
-func isLibrarys(lease Lease) bool {
-	switch lease.(type) {
-	case *quorum.Lease, *part:
-		return true
-	}
-	return false
-}
-
 // KeepAlive calls the lease's method KeepAlive, if it has one, as a *quorum.Lease does.
 func (c *Client) KeepAlive(lease Lease) {
 	c.settle()
@@ -132,8 +119,8 @@ func (c *Client) Valid(lease Lease) bool {
 func (c *Client) Extend(lease Lease) error {
 	c.settle()
 	err := lease.Extend(c.ctx)
-	c.returned()
-	if !isLibrarys(lease) && err == nil { // a *quorum.Lease reports it by a hook
+	c.p.Exit()
+	if err == nil && c.Coordinator == nil { // which reports it by a hook
 		c.p.extended(lease.Key(), lease.Token(), lease.Validity())
 	}
 	return err
@@ -150,7 +137,7 @@ func (c *Client) Release(lease Lease) error {
 		c.record(record.Released, c.holdings[lease], "", 0)
 	}
 	err := lease.Release(c.ctx)
-	c.returned()
+	c.p.Exit()
 	if err != nil {
 		c.Note("release: " + record.ErrorName(err))
 	}
@@ -170,7 +157,7 @@ func (c *Client) HandOff(lease Lease) (quorum.Handle, error) {
 	c.settle()
 	h := c.held(lease)
 	handle, err := of.HandOff(c.ctx)
-	c.returned()
+	c.p.Exit()
 	if err != nil {
 		c.Note("hand-off: " + record.ErrorName(err))
 		return quorum.Handle{}, err
@@ -231,9 +218,8 @@ func (c *Client) access(lease Lease, a access) access {
 		p.Exit()
 	}
 	call := &call{message: message{p: p, place: toResource}, name: a.kind.String(), due: p.Mono() + int64(resourcePatience)}
-	call.execute = func(r *request) { r.reply(&answer{value: p.w.resource.execute(a, call.event(a.kind))}) }
+	call.execute = func(_ *server, r *request) { r.reply(&answer{value: p.w.resource.execute(a, call.event(a.kind))}) }
 	answer := call.do(kernel.OpOrder{N: uint64(c.Goroutine)})
-	c.stirred = false
 	p.Exit()
 	if reply, ok := answer.value.(access); ok {
 		return reply

@@ -60,96 +60,36 @@ func TestClocksOfAProcess(t *testing.T) {
 	}
 }
 
+// A context ends at its own time or with its parent, and so do those that are derived from it.
 func TestContextsOfAClock(t *testing.T) {
-	type seen struct {
-		err   error
-		after time.Duration
-	}
-	var got []seen
-	alone(t, nil, func(c *simulation.Client) {
-		clk := c.Clock()
-		wait := func(ctx context.Context) {
+	canceled, cancel := context.WithCancel(context.Background())
+	cancel()
+	for name, test := range map[string]struct {
+		parent  context.Context
+		outer   time.Duration
+		inner   time.Duration
+		err     error
+		elapsed time.Duration
+	}{
+		"its own time":          {context.Background(), time.Hour, time.Second, context.DeadlineExceeded, time.Second},
+		"the time of another":   {context.Background(), 2 * time.Second, time.Hour, context.DeadlineExceeded, 2 * time.Second},
+		"its time is over":      {context.Background(), time.Hour, -time.Second, context.DeadlineExceeded, 0},
+		"a parent was canceled": {canceled, time.Hour, time.Hour, context.Canceled, 0},
+	} {
+		alone(t, nil, func(c *simulation.Client) {
+			clk := c.Clock()
 			from := clk.Now()
-			<-ctx.Done()
-			got = append(got, seen{ctx.Err(), clk.Since(from)})
-		}
-		timeout, cancel := clk.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		wait(timeout)
-
-		outer, cancelOuter := clk.WithDeadline(context.Background(), clk.Now().Add(2*time.Second))
-		defer cancelOuter()
-		inner, cancelInner := clk.WithTimeout(outer, time.Hour)
-		defer cancelInner()
-		wait(inner)
-
-		parent, cancelParent := context.WithCancel(context.Background())
-		child, cancelChild := clk.WithTimeout(parent, time.Hour)
-		defer cancelChild()
-		grandchild, cancelGrandchild := context.WithCancel(child)
-		defer cancelGrandchild()
-		cancelParent()
-		wait(grandchild)
-
-		past, cancelPast := clk.WithDeadline(context.Background(), clk.Now().Add(-time.Second))
-		defer cancelPast()
-		wait(past)
-
-		called := make(chan struct{})
-		short, cancelShort := clk.WithTimeout(context.Background(), 3*time.Second)
-		defer cancelShort()
-		notCalled := context.AfterFunc(short, func() { panic("it was stopped") })
-		context.AfterFunc(short, func() { close(called) })
-		if !notCalled() || notCalled() {
-			panic("stopped not once")
-		}
-		from := clk.Now()
-		<-called
-		got = append(got, seen{context.Cause(short), clk.Since(from)})
-	})
-	assert.Equal(t, []seen{
-		{context.DeadlineExceeded, time.Second},
-		{context.DeadlineExceeded, 2 * time.Second},
-		{context.Canceled, 0},
-		{context.DeadlineExceeded, 0},
-		{context.DeadlineExceeded, 3 * time.Second},
-	}, got)
-}
-
-// Timers that are set at once for one moment fire in one event. Any order between them would be that of the
-// goroutines that set them.
-func TestTimersOfOneMomentFireTogether(t *testing.T) {
-	events := func(timers int) int {
-		return alone(t, nil, func(c *simulation.Client) {
-			var last context.Context
-			for range timers {
-				ctx, cancel := c.Clock().WithTimeout(context.Background(), time.Second)
-				defer cancel()
-				last = ctx
-			}
-			<-last.Done()
-		}).Events
+			outer, cancelOuter := clk.WithTimeout(test.parent, test.outer)
+			defer cancelOuter()
+			inner, cancelInner := clk.WithDeadline(outer, from.Add(test.inner))
+			defer cancelInner()
+			derived, cancelDerived := context.WithCancel(inner)
+			defer cancelDerived()
+			deadline, _ := derived.Deadline()
+			assert.Equal(t, from.Add(min(test.outer, test.inner)), deadline, name)
+			<-derived.Done()
+			assert.Equal(t, []error{test.err, test.err}, []error{inner.Err(), derived.Err()}, name)
+			assert.Equal(t, test.elapsed, clk.Since(from), name)
+		})
 	}
-	assert.Equal(t, events(1), events(3))
-}
-
-// A timer that nobody waits for any more stays for those that have joined it: they follow the clock's rate.
-func TestJoinedTimersFollowTheClock(t *testing.T) {
-	faster := simulation.Schedule{{Kind: fault.Rate, Process: "c1", At: 2 * time.Second, PPM: 500_000}}
-	r := alone(t, faster, func(c *simulation.Client) {
-		open := func(d time.Duration) (context.Context, context.CancelFunc) {
-			return c.Clock().WithTimeout(context.Background(), d)
-		}
-		_, cancel := open(10 * time.Second)
-		joined, cancelJoined := open(10 * time.Second)
-		defer cancelJoined()
-		c.Sleep(ms)
-		cancel()
-		for i := range 100 { // so many that the old ones are forgotten
-			_, cancel := open(time.Hour + time.Duration(i))
-			defer cancel()
-		}
-		<-joined.Done()
-	})
-	assert.Equal(t, 7333*ms, r.Ended.Truncate(ms), "2 s, and 8 s of a clock that is half as fast again")
 }

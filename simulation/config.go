@@ -38,10 +38,6 @@ type Config struct {
 	// Guard protects the resource. Default: no guard.
 	Guard Guarding
 
-	// ServerAge is how long the servers have been up at the start. Default 1 h:
-	// longer than any quarantine.
-	ServerAge time.Duration
-
 	// Eviction is the eviction policy that the servers report. Default "noeviction".
 	// Only an Evict fault evicts keys.
 	Eviction string
@@ -83,7 +79,6 @@ func (c Config) complete() Config {
 	if c.LatencyMin == 0 && c.LatencyMax == 0 {
 		c.LatencyMin, c.LatencyMax = 200*time.Microsecond, 2*time.Millisecond
 	}
-	c.ServerAge = cmp.Or(c.ServerAge, time.Hour)
 	c.Quorum.TTL = cmp.Or(c.Quorum.TTL, 10*time.Second)
 	// As short as possible, so that quarantines and runs are short.
 	c.Quorum.MaxTTL = cmp.Or(c.Quorum.MaxTTL, c.Quorum.TTL)
@@ -100,8 +95,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: Processes is %d, want 1 to 64", ErrConfig, c.Processes)
 	case c.LatencyMin < 0 || c.LatencyMax < c.LatencyMin || c.LatencyMax > time.Minute:
 		return fmt.Errorf("%w: LatencyMin is %v and LatencyMax %v, want 0 <= LatencyMin <= LatencyMax <= 1m", ErrConfig, c.LatencyMin, c.LatencyMax)
-	case c.ServerAge < 0 || c.Horizon < 0 || c.MaxEvents < 0:
-		return fmt.Errorf("%w: ServerAge %v, Horizon %v, MaxEvents %d: none may be negative", ErrConfig, c.ServerAge, c.Horizon, c.MaxEvents)
+	case c.Horizon < 0 || c.MaxEvents < 0:
+		return fmt.Errorf("%w: Horizon %v, MaxEvents %d: none may be negative", ErrConfig, c.Horizon, c.MaxEvents)
 	case c.Replicas < 0 || c.Replicas > 5:
 		return fmt.Errorf("%w: Replicas is %d, want 0 to 5", ErrConfig, c.Replicas)
 	case c.SemiSync < 0 || c.SemiSync > time.Minute:

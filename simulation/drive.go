@@ -54,7 +54,7 @@ func (w *world) drive() {
 			w.events++
 			e.Do()
 			continue
-		case w.running() > 0:
+		case len(w.running()) > 0:
 			w.stuck("nothing is left that could wake them")
 		case w.cfg.Witness && w.witness == nil:
 			w.callWitness()
@@ -72,15 +72,9 @@ func (w *world) drive() {
 
 // stuck reports that processes don't end, with all goroutines.
 func (w *world) stuck(why string) {
-	var names []string
-	for _, p := range w.processes {
-		if !p.Gone() {
-			names = append(names, p.Name)
-		}
-	}
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
-	w.violation(record.Stuck, "%s: %s\n%s", strings.Join(names, ", "), why, stacks)
+	w.violation(record.Stuck, "%s: %s\n%s", strings.Join(w.running(), ", "), why, stacks)
 }
 
 // callWitness starts the last client, see Config.Witness.

@@ -42,9 +42,7 @@ func (i instance) ConnLife() time.Duration { return 0 }
 
 // call makes a call that the server executes.
 func (i instance) call(name string, execute func(*server, *request)) *call {
-	c := &call{message: message{p: i.p, place: i.place}, name: name, again: i.again}
-	c.execute = func(r *request) { i.p.server(i.place).receive(r, execute) }
-	return c
+	return &call{message: message{p: i.p, place: i.place}, name: name, again: i.again, execute: execute}
 }
 
 func (i instance) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {

@@ -90,7 +90,7 @@ func (h *holding) happened(e *record.Event) {
 		h.askedAt = w.Now.Load()
 	case record.Acquired:
 		if h.resumed {
-			w.count(leaseResumed)
+			w.count("a lease was resumed")
 		}
 		w.leases++
 		h.number, h.endedAt = w.leases, kernel.Never
@@ -155,7 +155,7 @@ func (h *holding) inVain() *record.Truth {
 	if patience <= 0 || h.resumed { // Resume doesn't acquire a free lock
 		return nil
 	}
-	w.count(progressChecked)
+	w.count("a failed attempt was checked for progress")
 	return &record.Truth{Also: h.also, Hindered: time.Duration(h.p.hindered(w.Now.Load(), patience, h.quorum))}
 }
 

@@ -79,14 +79,14 @@ func (p *process) hooks() quorum.Hooks {
 		},
 		Quarantined: func(e quorum.QuarantineEvent) {
 			p.Tell(kernel.OpOrder{Kind: kernel.IsReport, N: uint64(e.Err.Reason), Key: e.Instance}, func() {
-				p.w.count(map[quorum.QuarantineReason]string{quorum.Restarted: quarantineRestarted, quorum.ClockJumped: quarantineJumped}[e.Err.Reason])
+				p.w.count("a quarantine began: " + e.Err.Reason.String())
 				p.w.event(record.Quarantined, p.Name, e.Instance).Validity = e.Err.Remaining
 			})
 		},
-		ClockJumped: func(quorum.ClockEvent) { tell(clockJumped) },
+		ClockJumped: func(quorum.ClockEvent) { tell("a clock was seen to jump") },
 		Unprotected: func(e quorum.UnprotectedEvent) {
 			if e.Eviction == "" {
-				tell(runIDHidden)
+				tell("a server hid its run id")
 			}
 		},
 	}
@@ -105,7 +105,6 @@ func (p *process) reboot(after int64) {
 		w.reboots--
 		next := newProcess(w, p.Index, p.Name, p)
 		w.processes[p.Index] = next
-		w.count(processRebooted)
 		next.start(w.work)
 	})
 }

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"iter"
 	"time"
 
 	"github.com/redquorum/redlock/simulation/fault"
@@ -38,25 +39,31 @@ func (m *message) draw(about kernel.Tag, more ...uint64) uint64 {
 // tie orders the message's events among others of the same moment.
 func (m *message) tie(leg uint64) uint64 { return m.draw(kernel.TagTie, leg) }
 
-// repeats reports whether a request arrives twice, and how much later.
-func (m *message) repeats() (by time.Duration, repeated bool) {
-	for _, f := range m.struck {
-		if f.Kind == fault.Duplicate {
-			return f.By, true
+// faults are the faults that affect the message if it is sent now: those of its operation, and those of its way.
+func (m *message) faults(way fault.Way) iter.Seq[fault.Fault] {
+	return func(yield func(fault.Fault) bool) {
+		for _, f := range m.struck {
+			if (f.Way == fault.Both || f.Way == way) && !yield(f) {
+				return
+			}
+		}
+		for _, f := range m.p.w.links {
+			if f.During(m.p.w.Now.Load()) && (f.Way == fault.Both || f.Way == way) &&
+				fault.Matches(f.Process, m.p.Name) && fault.Matches(f.Server, m.placeName()) && !yield(f) {
+				return
+			}
 		}
 	}
-	for _, f := range m.p.w.links {
-		if f.Kind == fault.Duplicate && m.meets(f, fault.Requests) && (f.PPM == 0 || m.draw(kernel.TagRepeat)%kernel.Million < uint64(f.PPM)) {
+}
+
+// repeats reports whether a request arrives twice, and how much later.
+func (m *message) repeats() (by time.Duration, repeated bool) {
+	for f := range m.faults(fault.Requests) {
+		if f.Kind == fault.Duplicate && (f.Nth != 0 || f.PPM == 0 || m.draw(kernel.TagRepeat)%kernel.Million < uint64(f.PPM)) {
 			return f.By, true
 		}
 	}
 	return 0, false
-}
-
-// meets reports whether a link fault affects a message that is sent now.
-func (m *message) meets(f fault.Fault, way fault.Way) bool {
-	return f.During(m.p.w.Now.Load()) && (f.Way == fault.Both || f.Way == way) &&
-		fault.Matches(f.Process, m.p.Name) && fault.Matches(f.Server, m.placeName())
 }
 
 // passage returns the message's latency on one way, and whether it is lost.
@@ -67,28 +74,19 @@ func (m *message) passage(way fault.Way) (delay time.Duration, lost bool) {
 	}
 	cfg := &m.p.w.cfg
 	delay = time.Duration(kernel.Between(m.draw(about, 0), int64(cfg.LatencyMin), int64(cfg.LatencyMax)))
-	for _, f := range m.struck {
-		switch {
-		case f.Kind == fault.Lose:
-			lost = lost || f.Way == fault.Both || f.Way == way
-		case f.Kind == fault.Delay && way == fault.Requests:
-			delay += f.By
-		}
-	}
-	for _, f := range m.p.w.links {
-		if !m.meets(f, way) {
-			continue
-		}
+	for f := range m.faults(way) {
 		switch f.Kind {
 		case fault.Cut:
 			lost = true
 		case fault.Lose:
 			// Drawn by the fault's content, not by its number, which changes when other
 			// faults are removed.
-			lost = lost || m.draw(kernel.TagLoss, uint64(f.At)^uint64(f.PPM)<<32^uint64(about))%kernel.Million < uint64(f.PPM)
+			lost = lost || f.Nth != 0 || m.draw(kernel.TagLoss, uint64(f.At)^uint64(f.PPM)<<32^uint64(about))%kernel.Million < uint64(f.PPM)
 		case fault.Delay:
-			delay += f.By
-			m.p.w.count(messageDelayed)
+			if f.Nth == 0 || way == fault.Requests || f.Way == fault.Replies { // with Nth and without a Way, the request
+				delay += f.By
+				m.p.w.count("a message was delayed")
+			}
 		case fault.Reorder:
 			delay += time.Duration(kernel.Between(m.draw(kernel.TagReorder, uint64(f.At)^uint64(about)), 0, int64(f.By)))
 		}

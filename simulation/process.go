@@ -20,15 +20,13 @@ type process struct {
 	incarnation int // counts its incarnations from 0
 	asleepUntil int64
 
-	links         []link // one for each server, and the resource's last
+	links         []link // the resource's, and one for each server
 	calls         map[*call]struct{}
 	subscriptions map[string]*subscription // by address: those that are open, or to be opened
 	holdings      []*holding               // in the order in which they were acquired
 
-	several    atomic.Bool     // more than one goroutine runs its workload
-	goroutines int             // that Client.Go has started
-	workers    sync.WaitGroup  // for them
-	turns      []chan struct{} // of goroutines that wait for them
+	goroutines int            // that Client.Go has started
+	workers    sync.WaitGroup // for them
 
 	coordinator atomic.Pointer[quorum.Coordinator]
 	ctx         context.Context
@@ -55,20 +53,13 @@ func newProcess(w *world, index int, name string, former *process) *process {
 			p.links[i].seq = former.links[i].seq // draws for calls depend on their numbers
 		}
 	}
-	p.Init(&w.Kernel, index, name, machine, func(method string) {
-		p.report(record.Unsimulated, fmt.Sprintf("%s calls Clock.%s, which can't be simulated; use After or WithTimeout", name, method))
-	})
+	p.Init(&w.Kernel, index, name, machine)
 	p.ctx, p.cut = context.WithCancelCause(context.Background())
 	return p
 }
 
 // link is the process's connection to a place.
-func (p *process) link(place int) *link {
-	if place == toResource {
-		place = len(p.links) - 1
-	}
-	return &p.links[place]
-}
+func (p *process) link(place int) *link { return &p.links[place-toResource] }
 
 // end is the process's last operation.
 func (p *process) end() {
@@ -81,7 +72,6 @@ func (p *process) end() {
 // pause stops the process until a moment.
 func (p *process) pause(until int64) {
 	p.PausedUntil = max(p.PausedUntil, until)
-	p.w.count(processPaused)
 }
 
 // suspend pauses the process together with its clocks.
@@ -120,15 +110,6 @@ func (p *process) crash() {
 		c.abandon()
 	}
 	clear(p.calls)
-	for _, turn := range p.turns {
-		close(turn)
-	}
-	p.turns = nil
-	for _, e := range p.subscriptions {
-		e.over = true
-		e.end(ErrCrashed)
-		e.unsubscribe() // its machine closes the connection
-	}
 	p.DropTimers()
 }
 

@@ -66,7 +66,7 @@ func (r *resource) execute(a access, e *record.Event) access {
 	switch write := a.kind == record.Write; {
 	case write && a.number == last.number:
 		e.Words = "repeated"
-		r.w.count(writeRepeated)
+		r.w.count("the resource recognised a repeated write")
 		return last
 	case write && a.number < last.number:
 		a.err = ErrOutOfOrder
@@ -75,7 +75,7 @@ func (r *resource) execute(a access, e *record.Event) access {
 	}
 	if a.err != nil {
 		e.Words = "refused"
-		r.w.count(map[record.EventKind]string{record.Read: readRefused, record.Write: writeRefused}[a.kind])
+		r.w.count("the guard refused a " + a.kind.String())
 		return access{err: a.err}
 	}
 	e.AsOf = a.version
@@ -83,7 +83,7 @@ func (r *resource) execute(a access, e *record.Event) access {
 		reg.value = a.value
 		reg.version++
 		if h.ended() || r.w.Now.Load() >= h.until() {
-			r.w.count(writeAfterLease)
+			r.w.count("a write was carried out after its lease")
 		}
 	}
 	a.value, a.version = reg.value, reg.version

@@ -18,11 +18,8 @@ import (
 type Result struct {
 	// Log is everything that happened.
 	Log record.Log
-	// Events is the number of events, and Ended the true time of the last. Timers are not
-	// counted: if a goroutine is woken at a moment, the scheduler may decide whether
-	// another one sets a timer first.
-	Events int
-	Ended  time.Duration
+	// Ended is the true time of the last event.
+	Ended time.Duration
 }
 
 // Kinds lists the kinds of violations found, each once, sorted.
@@ -38,9 +35,8 @@ func (r Result) Kinds() []record.ViolationKind {
 // With returns a copy of the Result with one more violation in the log, at its moment. It
 // is for demands of a scenario, which the checks can't know.
 func (r Result) With(v record.Violation) Result {
-	all := append(slices.Concat(r.Log...), record.Event{At: v.At, Kind: record.Found, Violation: &v})
-	slices.SortStableFunc(all, func(a, b record.Event) int { return cmp.Compare(a.At, b.At) })
-	r.Log = record.Log{all}
+	r.Log = append(slices.Clone(r.Log), &record.Event{At: v.At, Kind: record.Found, Violation: &v})
+	slices.SortStableFunc(r.Log, func(a, b *record.Event) int { return cmp.Compare(a.At, b.At) })
 	return r
 }
 
@@ -71,7 +67,7 @@ func Run(seed uint64, cfg Config, schedule Schedule, work Workload) (Result, err
 		Patience: max(0, cfg.Progress),
 		Requests: true,
 	}
-	return Result{Log: check.Log(w.log, rules), Events: w.events - w.Timers, Ended: time.Duration(w.Now.Load())}, nil
+	return Result{Log: check.Log(w.log, rules), Ended: time.Duration(w.Now.Load())}, nil
 }
 
 // bubble runs f in a testing/synctest bubble, which also works outside of a test. The error

@@ -88,7 +88,11 @@ var digested = []fault.Kind{
 // drawn plays the seed with a schedule of some kinds of faults that is drawn from it as well.
 func drawn(t testing.TB, seed uint64, kinds []fault.Kind) (simulation.Schedule, simulation.Result) {
 	t.Helper()
-	cfg := simulation.DrawConfig(seed, contended())
+	cfg := contended()
+	cfg.Replicas = int(seed % 3)
+	if seed%5 < 2 { // fast, or slow and in any order
+		cfg.LatencyMax = []time.Duration{100 * time.Microsecond, 30 * ms}[seed%5]
+	}
 	cfg.Guard = []simulation.Guarding{simulation.Unguarded, simulation.GuardWrites, simulation.GuardAdmits, simulation.GuardIdempotent}[seed%4]
 	if unprotected(seed) {
 		cfg.Quorum.Lab.RestartQuarantine, cfg.Quorum.Lab.ClockMonitor = quorum.Off, quorum.Off

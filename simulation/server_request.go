@@ -11,7 +11,7 @@ import (
 )
 
 // receive handles a request that has arrived.
-func (s *server) receive(r *request, execute func(*server, *request)) {
+func (s *server) receive(r *request) {
 	switch {
 	case !s.up && r.incarnation == 0:
 		r.reply(failed(ErrRefused, true))
@@ -19,13 +19,13 @@ func (s *server) receive(r *request, execute func(*server, *request)) {
 		// It came on a connection to an earlier incarnation, which this one doesn't know.
 		r.reply(failed(ErrReset, false))
 	case s.hungUntil > s.w.Now.Load():
-		s.waiting = append(s.waiting, received{r, execute})
+		s.waiting = append(s.waiting, r)
 	default:
 		link := r.link()
 		if r.call.opens == nil && r.incarnation == 0 && link.incarnation != s.incarnation && !r.again {
 			link.incarnation, link.wrote = s.incarnation, 0
 		}
-		execute(s, r)
+		r.call.execute(s, r)
 	}
 }
 
@@ -37,7 +37,7 @@ func (s *server) wake() bool {
 	waiting := s.waiting
 	s.waiting = nil
 	for _, r := range waiting {
-		s.receive(r.request, r.execute)
+		s.receive(r)
 	}
 	return true
 }
@@ -96,7 +96,7 @@ func (s *server) vote(r *request, cmd wire.Request) {
 	vote := s.data.RunIn(*id, cmd, now)
 	words := vote.Outcome.String()
 	if errors.Is(vote.Err, wire.ErrOtherRun) {
-		w.count(otherRun)
+		w.count("a server was asked in another run than its own")
 		words = "failed other-run"
 		if cmd.Op != wire.Acquire {
 			s.answered(record.Answered, r, words)
@@ -116,12 +116,15 @@ func (s *server) vote(r *request, cmd wire.Request) {
 		}
 		s.append(func(s *server) { s.data.Run(cmd, now) }, r.link())
 	}
-	s.sendNotifications()
+	for _, send := range s.notifications {
+		send()
+	}
+	s.notifications = nil
 	if vote.Low {
-		w.count(lowVote)
+		w.count("a vote was low")
 	}
 	if vote.Replaced {
-		w.count(valueReplaced)
+		w.count("a value was replaced by the next one")
 	}
 	if !granted {
 		r.reply(&answer{vote: vote})
@@ -149,18 +152,6 @@ func (s *server) changeOf(cmd wire.Request) *record.Change {
 		state.Counter, _, _ = s.data.Counters.Get(key, now)
 	}
 	return change
-}
-
-// sendNotifications sends the notifications of the last command.
-func (s *server) sendNotifications() {
-	for _, n := range s.notifications {
-		kind := record.NotificationLost
-		if n.to.notify(n.key) {
-			kind = record.NotificationSent
-		}
-		s.w.event(kind, n.to.p.Name, s.name).Key = n.key
-	}
-	s.notifications = nil
 }
 
 // answered logs a server's reply to a call.
@@ -207,7 +198,7 @@ func (s *server) wait(r *request, args []string) {
 	s.withhold(r, timeout, wrote, n, func() *answer {
 		have := s.have(wrote)
 		if have < n {
-			s.w.count(waitFellShort)
+			s.w.count("a WAIT fell short")
 		}
 		s.answered(record.Answered, r, "int").Value = int64(have)
 		return &answer{value: redismodel.Reply{Int: int64(have)}}

@@ -20,7 +20,6 @@ func (s *server) split(f fault.Fault) {
 	if !s.up || s.second != nil {
 		return
 	}
-	w.count(serverSplit)
 	// It continues as it is, except for its connections, which break, and its replicas, which
 	// follow the new master.
 	old := &server{
@@ -45,7 +44,6 @@ func (s *server) leadAway(f fault.Fault) {
 	if s.second != nil {
 		return
 	}
-	w.count(addressMoved)
 	for _, p := range w.processes {
 		if fault.Matches(f.Process, p.Name) && !p.Gone() {
 			p.cutConnection(s.index)

@@ -20,7 +20,7 @@ func (w *world) plan(f fault.Fault) {
 		w.lags = append(w.lags, f)
 	}
 	// After all processes have ended, a fault only matters to the witness.
-	over := func() bool { return w.running()+w.reboots == 0 && !w.cfg.Witness }
+	over := func() bool { return len(w.running())+w.reboots == 0 && !w.cfg.Witness }
 	w.Ahead(int64(f.At), over, func() { w.strike(f) })
 }
 
@@ -62,7 +62,6 @@ func (w *world) strikeProcess(f fault.Fault, p *process) {
 	case fault.Reboot:
 		p.reboot(int64(f.For))
 	case fault.Step:
-		w.count(clockStepped)
 		p.StepWall(int64(f.By))
 		p.believes()
 	case fault.Rate:
@@ -84,7 +83,6 @@ func (w *world) hit(f fault.Fault, s *server) {
 	end := now + int64(f.For)
 	switch f.Kind {
 	case fault.Step:
-		w.count(clockStepped)
 		s.wall = s.wall.Step(now, int64(f.By))
 		s.showAll()
 	case fault.Rate:
@@ -93,26 +91,22 @@ func (w *world) hit(f fault.Fault, s *server) {
 	case fault.Evict:
 		s.evict(f)
 	case fault.Flush:
-		w.count(serverFlushed)
 		s.lost = now
 		s.change(func(s *server) { s.data.Flush() })
 		s.change(func(s *server) { s.mark = memory.Mark{} })
 		s.showAll()
 	case fault.Restart:
 		if s.up {
-			w.count(serverRestarted)
 			s.kill()
 			s.recovers(end, func() bool { return s.restart(f.Keep.Until(now)) })
 		}
 	case fault.Failover:
 		if s.up {
-			w.count(serverFailedOver)
 			s.kill()
 			s.recovers(end, func() bool { return s.promote(f.Replica, now, now-int64(f.By)) })
 		}
 	case fault.Hang:
 		if s.up {
-			w.count(serverHung)
 			s.hungUntil = max(s.hungUntil, end)
 			s.trouble = max(s.trouble, s.hungUntil)
 			s.recovers(s.hungUntil, s.wake)
@@ -141,7 +135,7 @@ func (s *server) evict(f fault.Fault) {
 		return
 	}
 	t := all[kernel.Draw(s.w.Seed, kernel.TagEvict, uint64(s.index), uint64(f.At))%uint64(len(all))]
-	s.w.count(keyEvicted)
+	s.w.count("a key was evicted")
 	s.change(t.drop)
 	s.showAll()
 }
@@ -157,13 +151,10 @@ func (w *world) byOperation(c *call) {
 		if f.seen[c.p.Index] != f.Nth {
 			continue
 		}
-		if !f.OnLinks() {
+		if f.OnLinks() {
+			c.struck = append(c.struck, f.Fault)
+		} else {
 			w.strikeProcess(f.Fault, c.p)
-			continue
-		}
-		c.struck = append(c.struck, f.Fault)
-		if f.Kind == fault.Delay {
-			w.count(messageDelayed)
 		}
 	}
 }

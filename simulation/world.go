@@ -40,14 +40,14 @@ type byOperation struct {
 	seen []int // by process, over all its incarnations
 }
 
-func (w *world) running() int {
-	n := 0
+// running are the names of the processes that have not ended.
+func (w *world) running() (names []string) {
 	for _, p := range w.processes {
 		if !p.Gone() {
-			n++
+			names = append(names, p.Name)
 		}
 	}
-	return n
+	return names
 }
 
 // event logs an event now. The caller fills in the other fields.

@@ -326,7 +326,7 @@ func TestRandomSchedules(t *testing.T) {
 func TestReport(t *testing.T) {
 	paused := Play{
 		Schedule: Schedule{{Do: pause, Client: "c1"}}, TTL: time.Second, Servers: 4,
-		Record:   record.Log{{{Process: "c1", Op: "wrote", Lease: 3, Goroutine: 2, Token: 5}}},
+		Record:   record.Log{{Process: "c1", Op: "wrote", Lease: 3, Goroutine: 2, Token: 5}},
 		Findings: []Finding{{StaleWrite, 1, "c1 wrote late"}, {LostUpdate, 1, "c1 wrote over"}},
 	}
 	bare := Play{Schedule: Schedule{{Do: waits, Client: "c1"}}, Servers: 5, Findings: []Finding{{NeverFree, 1, "c1 waits forever"}}}

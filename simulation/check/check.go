@@ -23,23 +23,21 @@ type Rules struct {
 	Requests bool
 }
 
-// Found is a violation, and the index of the event that shows it. It stands before or after this
-// event in the record.
+// Found is a violation, and the index of the event that shows it. It stands after this event in
+// the record.
 type Found struct {
 	record.Violation
 	Event int
-	After bool
 }
 
 // Violations returns the violations in a record, in their order.
 func Violations(log record.Log, rules Rules) []Found {
 	c := &checker{
-		rules: rules, leases: map[int]*lease{}, keys: map[string]*history{},
-		asked: map[asker]moment{}, sent: map[request]int{},
+		log: log, rules: rules, leases: map[int]*lease{}, keys: map[string]*history{},
+		asked: map[asker]int{}, sent: map[request]int{},
 	}
-	for e := range log.All() {
-		c.take(e)
-		c.at++
+	for c.at = range log {
+		c.take(log[c.at])
 	}
 	return c.found
 }
@@ -47,33 +45,25 @@ func Violations(log record.Log, rules Rules) []Found {
 // Log returns the record with its violations.
 func Log(log record.Log, rules Rules) record.Log {
 	found := Violations(log, rules)
-	if len(found) == 0 {
-		return log
-	}
 	var all record.Log
-	at := 0
-	insert := func(after bool) {
-		for ; len(found) > 0 && found[0].Event == at && found[0].After == after; found = found[1:] {
-			all.Add(found[0].At, record.Found, "", "").Violation = &found[0].Violation
+	for i, e := range log {
+		all = append(all, e)
+		for ; len(found) > 0 && found[0].Event == i; found = found[1:] {
+			all.Add(e.At, record.Found, "", "").Violation = &found[0].Violation
 		}
-	}
-	for e := range log.All() {
-		insert(false)
-		*all.Add(e.At, e.Kind, e.Process, e.Place) = *e
-		insert(true)
-		at++
 	}
 	return all
 }
 
 // checker takes the events one after the other.
 type checker struct {
+	log    record.Log
 	rules  Rules
 	at     int            // the index of the event
 	leases map[int]*lease // by their numbers
 	keys   map[string]*history
-	asked  map[asker]moment
-	sent   map[request]int // indexes of events
+	asked  map[asker]int // indexes of events
+	sent   map[request]int
 	found  []Found
 }
 
@@ -88,12 +78,6 @@ type asker struct {
 type request struct {
 	process string
 	n       uint64
-}
-
-// moment is an event: its index, and its true time.
-type moment struct {
-	index int
-	at    time.Duration
 }
 
 // lease is a lease as its holder sees it.
@@ -159,11 +143,11 @@ func (c *checker) key(name string) *history {
 	return c.keys[name]
 }
 
-// finds records a violation that shows itself in the event, and stands before it or after it.
-// assumption is the one that was broken, 0 if none is known.
-func (c *checker) finds(e *record.Event, after bool, assumption int, kind record.ViolationKind, format string, args ...any) {
+// finds records a violation that shows itself in the event. assumption is the one that was
+// broken, 0 if none is known.
+func (c *checker) finds(e *record.Event, assumption int, kind record.ViolationKind, format string, args ...any) {
 	v := record.Violation{Kind: kind, At: e.At, Text: fmt.Sprintf(format, args...), Assumption: assumption}
-	c.found = append(c.found, Found{v, c.at, after})
+	c.found = append(c.found, Found{v, c.at})
 }
 
 // overdue is assumption 1 if that is what was broken.
@@ -178,7 +162,7 @@ func (c *checker) take(e *record.Event) {
 	l := c.leases[e.Lease]
 	switch e.Kind {
 	case record.Asked:
-		c.asked[asker{e.Process, e.Goroutine, e.Key}] = moment{c.at, e.At}
+		c.asked[asker{e.Process, e.Goroutine, e.Key}] = c.at
 	case record.Acquired:
 		c.acquired(e)
 	case record.Refused:
@@ -239,7 +223,7 @@ func (c *checker) acquired(e *record.Event) {
 	k, asked := c.key(e.Key), c.asked[asker{e.Process, e.Goroutine, e.Key}]
 	l := &lease{
 		process: e.Process, goroutine: e.Goroutine, key: e.Key, token: e.Token,
-		asked: asked.index, got: c.at, ended: record.Forever,
+		asked: asked, got: c.at, ended: record.Forever,
 	}
 	if l.told(e); l.holds(e.At) {
 		l.acted = c.at
@@ -249,14 +233,14 @@ func (c *checker) acquired(e *record.Event) {
 			o.acted, o.tardy = c.at, false
 		}
 		if o.harms(l, o.acted) {
-			c.finds(e, true, 0, record.TwoHolders, "%v got %q while %v still had %s", l, l.key, o, left(o.until, e.At))
+			c.finds(e, 0, record.TwoHolders, "%v got %q while %v still had %s", l, l.key, o, left(o.until, e.At))
 		}
 		switch {
 		case l.token == 0:
 		case o.token == l.token:
-			c.finds(e, true, 0, record.TokenOrder, "%v and %v have the same token for %q", o, l, l.key)
+			c.finds(e, 0, record.TokenOrder, "%v and %v have the same token for %q", o, l, l.key)
 		case o.got < l.asked && o.token > l.token:
-			c.finds(e, true, 0, record.TokenOrder, "%v got %q after %v with a smaller token", l, l.key, o)
+			c.finds(e, 0, record.TokenOrder, "%v got %q after %v with a smaller token", l, l.key, o)
 		}
 	}
 	k.leases, k.wanted = append(k.leases, l), nil
@@ -274,7 +258,7 @@ func (c *checker) backed(e *record.Event, l *lease) {
 	if t.Have+t.Forgot >= t.Quorum {
 		forgot = 3
 	}
-	c.finds(e, true, forgot, record.Overvalued, "%v was told %v of %q, which is on only %d of a quorum of %d servers for so long",
+	c.finds(e, forgot, record.Overvalued, "%v was told %v of %q, which is on only %d of a quorum of %d servers for so long",
 		l, e.Validity, l.key, t.Have, t.Quorum)
 }
 
@@ -296,9 +280,9 @@ func (c *checker) acts(e *record.Event, l *lease, how string) {
 	for _, o := range c.keys[l.key].leases {
 		switch {
 		case l.harms(o, began):
-			c.finds(e, false, overdue(late), record.TwoHolders, "%v %s of %q after %v had got it", l, how, l.key, o)
+			c.finds(e, overdue(late), record.TwoHolders, "%v %s of %q after %v had got it", l, how, l.key, o)
 		case first && o.harms(l, o.acted):
-			c.finds(e, false, overdue(late || o.tardy), record.TwoHolders, "%v and %v both acted as holders of %q after both had got it", l, o, l.key)
+			c.finds(e, overdue(late || o.tardy), record.TwoHolders, "%v and %v both acted as holders of %q after both had got it", l, o, l.key)
 		default:
 			continue
 		}
@@ -325,12 +309,12 @@ func (c *checker) effect(e *record.Event, l *lease) {
 		// A resource that has seen a later token refuses a late operation.
 		late, own := l.late(e.At) && !c.rules.Admits, k.writer == l
 		if k.latest.after(l) {
-			c.finds(e, false, overdue(late), record.StaleWrite, "%v wrote %q after %v had used it", l, l.key, k.latest)
+			c.finds(e, overdue(late), record.StaleWrite, "%v wrote %q after %v had used it", l, l.key, k.latest)
 		}
 		lost := e.AsOf != e.Version-1
 		if lost {
 			// A write that took effect too late also breaks the update that it interrupts.
-			c.finds(e, false, overdue(late || own || k.overdue), record.LostUpdate, "%v wrote %q as of version %d over version %d", l, l.key, e.AsOf, e.Version-1)
+			c.finds(e, overdue(late || own || k.overdue), record.LostUpdate, "%v wrote %q as of version %d over version %d", l, l.key, e.AsOf, e.Version-1)
 		}
 		k.writer, k.overdue = l, late || lost && own
 	}
@@ -349,14 +333,14 @@ type wanted struct {
 // Patience, no process has held the lock, and no fault explains that.
 func (c *checker) inVain(e *record.Event) {
 	now, patience := e.At, c.rules.Patience
-	k, asked := c.key(e.Key), c.asked[asker{e.Process, e.Goroutine, e.Key}]
+	k, asked := c.key(e.Key), c.log[c.asked[asker{e.Process, e.Goroutine, e.Key}]].At
 	if k.wanted == nil {
-		k.wanted = &wanted{since: asked.at, last: asked.at}
+		k.wanted = &wanted{since: asked, last: asked}
 	}
 	w := k.wanted
 	// A process that doesn't try isn't waiting.
-	if asked.at-w.last > patience/4 {
-		w.since = asked.at
+	if asked-w.last > patience/4 {
+		w.since = asked
 	}
 	w.last = now
 	for _, key := range e.Truth.Also {
@@ -366,7 +350,7 @@ func (c *checker) inVain(e *record.Event) {
 	if now-since < patience {
 		return
 	}
-	c.finds(e, true, 0, record.NoProgress, "nobody has got %q for %v, though %s has tried and reached a quorum", e.Key, now-since, e.Process)
+	c.finds(e, 0, record.NoProgress, "nobody has got %q for %v, though %s has tried and reached a quorum", e.Key, now-since, e.Process)
 	w.since = now
 }
 

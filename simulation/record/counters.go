@@ -2,7 +2,6 @@ package record
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/redquorum/redlock/fencing"
@@ -10,17 +9,9 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-var counterNames []string
-
-// Counter adds a name to Counters: of a situation that has no event but matters to a check.
-func Counter(name string) string {
-	counterNames = append(counterNames, name)
-	return name
-}
-
 // LongerThanKept is the counter in Log.Counts of leases that were granted or extended with
 // more validity than their servers keep the key, see simulation.Lease.
-var LongerThanKept = Counter("a lease was promised for longer than its servers keep it")
+const LongerThanKept = "a lease was promised for longer than its servers keep it"
 
 // lockErrors are the errors of locks, from the particular to the general. The first match
 // names an error.
@@ -28,8 +19,6 @@ var lockErrors = []error{
 	quorum.ErrTooSlow, quorum.ErrUnsettled, quorum.ErrTaken, wire.ErrSetMismatch, quorum.ErrNoQuorum, quorum.ErrExhausted, quorum.ErrClosed, quorum.ErrInterrupted,
 	quorum.ErrNotHeld, quorum.ErrUnreachable, quorum.ErrReleased, quorum.ErrNotExtended, quorum.ErrLost, quorum.ErrExpired, quorum.ErrConfig, fencing.ErrStale,
 }
-
-const anotherError = "another error"
 
 // ErrorName names an error without the parts that depend on goroutine scheduling, such as
 // which reply arrived last.
@@ -39,12 +28,10 @@ func ErrorName(err error) string {
 			return known.Error()
 		}
 	}
-	return anotherError
+	return "another error"
 }
 
-const noLease = "no lease: "
-
-// Counts counts the situations that the checks look for. That a check found nothing proves
+// Counts counts the situations that the checks look for, by their names. That a check found nothing proves
 // little if its situation never occurred.
 func (l Log) Counts() map[string]int {
 	counts := make(map[string]int, 32)
@@ -55,8 +42,12 @@ func (l Log) Counts() map[string]int {
 		switch e.Kind {
 		case Counted:
 			counts[e.Words]++
+		case Suffered:
+			if what := e.Fault.Traits().Counter; what != "" {
+				counts[what]++
+			}
 		case Refused:
-			counts[noLease+e.Words]++
+			counts["no lease: "+e.Words]++
 		case Voted:
 			if !strings.HasPrefix(e.Words, "failed") { // what failed is counted for what it is
 				counts[e.Op+" "+e.Words]++
@@ -64,29 +55,4 @@ func (l Log) Counts() map[string]int {
 		}
 	}
 	return counts
-}
-
-// Counters lists the names of all counters of Log.Counts, sorted. Counters that are missing
-// in Log.Counts were never reached.
-func Counters() []string {
-	names := slices.Clone(counterNames)
-	for _, k := range kinds {
-		if k.counter != "" {
-			names = append(names, k.counter)
-		}
-	}
-	for _, v := range lockErrors {
-		names = append(names, noLease+v.Error())
-	}
-	names = append(names, noLease+anotherError)
-	for op := wire.Acquire; op < wire.Probe; op++ {
-		for _, o := range []wire.Outcome{wire.Granted, wire.Refused} {
-			if op == wire.Tick && o == wire.Refused {
-				continue // it can't be
-			}
-			names = append(names, op.String()+" "+o.String())
-		}
-	}
-	slices.Sort(names)
-	return names
 }

@@ -51,6 +51,6 @@ const (
 	Found // a violation
 	// These have no line in the text.
 	Believed // a clock of Process has changed, and with it how long it believes in Lease
-	Counted  // see Counters
+	Counted  // see Log.Counts
 	eventKinds
 )

@@ -6,6 +6,7 @@ package record
 import (
 	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,22 +15,11 @@ import (
 )
 
 // Log is all events of a run, in order. The text, the history, the counts, the violations
-// and the pictures are derived from it. It is stored in chunks, because a single slice
-// would be copied whenever it grows.
-type Log [][]Event
+// and the pictures are derived from it.
+type Log []*Event
 
 // All is the events in order.
-func (l Log) All() iter.Seq[*Event] {
-	return func(yield func(*Event) bool) {
-		for _, piece := range l {
-			for i := range piece {
-				if !yield(&piece[i]) {
-					return
-				}
-			}
-		}
-	}
-}
+func (l Log) All() iter.Seq[*Event] { return slices.Values(l) }
 
 // Who names a goroutine of a process: "c1" is its first goroutine, "c1.1" the first
 // goroutine started by Client.Go.
@@ -40,17 +30,11 @@ func Who(process string, goroutine int) string {
 	return process + "." + strconv.Itoa(goroutine)
 }
 
-// Add appends an event. The caller may fill in its other fields before it adds the next one.
+// Add appends an event. The caller fills in its other fields.
 func (l *Log) Add(at time.Duration, kind EventKind, process, place string) *Event {
-	last := len(*l) - 1
-	if last < 0 || len((*l)[last]) == cap((*l)[last]) {
-		last++
-		// Larger chunks would leave more memory unused.
-		*l = append(*l, make([]Event, 0, 64))
-	}
-	piece := append((*l)[last], Event{At: at, Kind: kind, Process: process, Place: place})
-	(*l)[last] = piece
-	return &piece[len(piece)-1]
+	e := &Event{At: at, Kind: kind, Process: process, Place: place}
+	*l = append(*l, e)
+	return e
 }
 
 // Event is one event. Its Kind determines which fields are used.

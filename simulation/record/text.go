@@ -88,7 +88,7 @@ func (l Log) Digest() string {
 }
 
 func (l Log) text() []byte {
-	text := make([]byte, 0, 3000*len(l))
+	text := make([]byte, 0, 50*len(l))
 	for e := range l.All() {
 		if kinds[e.Kind].line != "" {
 			text = append(e.line(text), '\n')
@@ -127,11 +127,7 @@ func (e *Event) word(name string) string {
 	case "validity":
 		return fmt.Sprintf(" validity=%d", e.Validity)
 	case "lease":
-		token := number("token", int64(e.Token))
-		if e.Kind == Extended && token == "" {
-			token = " token=0"
-		}
-		return word("", e.Key) + token + number("goroutine", int64(e.Goroutine))
+		return word("", e.Key) + number("token", int64(e.Token)) + number("goroutine", int64(e.Goroutine))
 	case "access":
 		if e.Words != "" {
 			return fmt.Sprintf(" token=%d %s", e.Token, e.Words)

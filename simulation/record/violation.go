@@ -34,8 +34,6 @@ const (
 	LeftOver ViolationKind = "goroutines left over"
 	// Panicked: the code under test panicked, or its setup or Close failed.
 	Panicked ViolationKind = "panic"
-	// Unsimulated: the code under test called a clock method that can't be simulated.
-	Unsimulated ViolationKind = "not simulated"
 )
 
 // Violation is one finding of a check.

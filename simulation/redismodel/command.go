@@ -3,6 +3,7 @@ package redismodel
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,22 +20,23 @@ type command struct {
 	reads bool
 }
 
+// commands have their names in lower case. They are set later, because EVAL uses them.
 var commands map[string]command
 
 func init() {
 	commands = map[string]command{
-		"SET":       {least: 2, most: -1, run: (*execution).set},
-		"SETNX":     {least: 2, most: 2, run: (*execution).setNX},
-		"SETEX":     {least: 3, most: 3, run: (*execution).setEX},
-		"GET":       {least: 1, most: 1, run: (*execution).get, reads: true},
-		"DEL":       {least: 1, most: 1, run: (*execution).del},
-		"INCR":      {least: 1, most: 1, run: (*execution).incr},
-		"EXPIRE":    {least: 2, most: 2, run: expirer("expire", time.Second, false)},
-		"PEXPIRE":   {least: 2, most: 2, run: expirer("pexpire", time.Millisecond, false)},
-		"PEXPIREAT": {least: 2, most: 2, run: expirer("pexpireat", time.Millisecond, true)},
-		"CAD":       {least: 2, most: 2, run: (*execution).cad},
-		"CAS":       {least: 5, most: 5, run: (*execution).cas},
-		"EVAL":      {least: 2, most: -1, run: (*execution).eval},
+		"set":       {least: 2, most: -1, run: (*execution).set},
+		"setnx":     {least: 2, most: 2, run: (*execution).setNX},
+		"setex":     {least: 3, most: 3, run: (*execution).setEX},
+		"get":       {least: 1, most: 1, run: (*execution).get, reads: true},
+		"del":       {least: 1, most: 1, run: (*execution).del},
+		"incr":      {least: 1, most: 1, run: (*execution).incr},
+		"expire":    {least: 2, most: 2, run: expirer("expire", time.Second, false)},
+		"pexpire":   {least: 2, most: 2, run: expirer("pexpire", time.Millisecond, false)},
+		"pexpireat": {least: 2, most: 2, run: expirer("pexpireat", time.Millisecond, true)},
+		"cad":       {least: 2, most: 2, run: (*execution).cad},
+		"cas":       {least: 5, most: 5, run: (*execution).cas},
+		"eval":      {least: 2, most: -1, run: (*execution).eval},
 	}
 }
 
@@ -43,7 +45,7 @@ func (d Database) Do(args []string, now time.Time) Reply {
 	if len(args) == 0 {
 		return failure(unknown(""))
 	}
-	cmd, known := commands[strings.ToUpper(args[0])]
+	cmd, known := commands[strings.ToLower(args[0])]
 	switch n := len(args) - 1; {
 	case !known:
 		return failure(unknown(args[0]))
@@ -64,14 +66,7 @@ func wrongNumber(name string) error {
 func unknown(name string) error { return fmt.Errorf("ERR unknown command '%s'", name) }
 
 // Commands are the names of all commands, in lower case.
-func Commands() []string {
-	names := make([]string, 0, len(commands))
-	for name := range commands {
-		names = append(names, strings.ToLower(name))
-	}
-	slices.Sort(names)
-	return names
-}
+func Commands() []string { return slices.Collect(maps.Keys(commands)) }
 
 // Keys returns the keys that a command names.
 func Keys(args []string) []string {
@@ -86,7 +81,7 @@ func Keys(args []string) []string {
 }
 
 // Writes reports whether a command may change data.
-func Writes(args []string) bool { return !commands[strings.ToUpper(args[0])].reads }
+func Writes(args []string) bool { return !commands[strings.ToLower(args[0])].reads }
 
 // Wait parses the arguments of WAIT, which a Database doesn't execute: it has no replicas.
 func Wait(args []string) (replicas int, timeout time.Duration, err error) {

@@ -3,7 +3,6 @@
 package redismodel
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -44,23 +43,15 @@ func newPair(t *testing.T, seed uint64) *pair {
 	}
 }
 
-// both applies one step to the two, and records the time by which they may differ.
-func (p *pair) both(what string, real func(ctx context.Context), model func(now time.Time)) {
-	p.done = append(p.done, what)
-	began := time.Now()
-	p.last = began
-	model(began)
-	real(p.t.Context())
-	p.slowest = max(p.slowest, time.Since(began)+2*time.Millisecond)
-}
-
 func (p *pair) history() string { return strings.Join(p.done[max(0, len(p.done)-12):], "\n") }
 
 // raw sends a Redis command to both and compares the answers.
 func (p *pair) raw(args ...string) {
 	p.t.Helper()
-	var ours, theirs Reply
-	p.both(strings.Join(args, " "), func(ctx context.Context) { theirs = p.ask(ctx, args) }, func(now time.Time) { ours = p.model.Do(args, now) })
+	p.done = append(p.done, strings.Join(args, " "))
+	p.last = time.Now()
+	ours, theirs := p.model.Do(args, p.last), p.ask(args)
+	p.slowest = max(p.slowest, time.Since(p.last)+2*time.Millisecond)
 	if ours.Err != nil || theirs.Err != nil {
 		p.counts["error"]++
 		require.Equal(p.t, fmt.Sprint(theirs.Err), fmt.Sprint(ours.Err), p.history())
@@ -72,16 +63,12 @@ func (p *pair) raw(args ...string) {
 }
 
 // ask returns the real server's answer in the model's form.
-func (p *pair) ask(ctx context.Context, args []string) Reply {
+func (p *pair) ask(args []string) Reply {
 	words := make([]any, len(args))
 	for i, a := range args {
 		words[i] = a
 	}
-	return p.form(p.real.Client().Do(ctx, words...).Result())
-}
-
-// form converts an answer to the model's form.
-func (p *pair) form(result any, err error) Reply {
+	result, err := p.real.Client().Do(p.t.Context(), words...).Result()
 	switch value := result.(type) {
 	case nil:
 		if errors.Is(err, redis.Nil) {

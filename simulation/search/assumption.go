@@ -123,7 +123,7 @@ func within(schedule simulation.Schedule, cfg simulation.Config) simulation.Sche
 }
 
 // unexcused are the kinds of violations that no fault excuses.
-var unexcused = []record.ViolationKind{record.LeftOver, record.Stuck, record.Panicked, record.Unsimulated}
+var unexcused = []record.ViolationKind{record.LeftOver, record.Stuck, record.Panicked}
 
 // excuse is the broken assumption that a violation may be due to: the one that the check saw, or
 // else the first one that a fault before it had broken. 0: there is none.

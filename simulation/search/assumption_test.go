@@ -57,7 +57,7 @@ func TestWhatIsExcused(t *testing.T) {
 	f := fault.Fault{Kind: fault.Evict, Server: "A"}
 	for kind, want := range map[record.ViolationKind]Assumption{record.NoProgress: 3, record.Stuck: 0, record.LeftOver: 0} {
 		v := record.Violation{Kind: kind}
-		r := simulation.Result{Log: record.Log{{{Kind: record.Suffered, Fault: &f}, {Kind: record.Found, Violation: &v}}}}
+		r := simulation.Result{Log: record.Log{{Kind: record.Suffered, Fault: &f}, {Kind: record.Found, Violation: &v}}}
 		assert.Equal(t, want, excuse(simulation.Config{}, r, v), "%s", kind)
 	}
 }

@@ -22,7 +22,7 @@ type Fault struct {
 	Name, Title string
 	// Source is a source for the claim that it happens, or that it does harm.
 	Source string
-	// Needs names events (see record.Counters) without which a 0 in a cell shows
+	// Needs names events (see record.Log.Counts) without which a 0 in a cell shows
 	// nothing.
 	Needs []string
 

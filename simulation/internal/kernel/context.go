@@ -2,21 +2,17 @@ package kernel
 
 import (
 	"context"
-	"sync"
+	"errors"
 	"time"
 )
 
-// timeout is a context of a Process.
+// timeout is a context that ends at a moment of a Process's clock.
 type timeout struct {
-	context.Context // the parent
+	context.Context // the parent, for its values
 
 	deadline time.Time
-	stop     func() bool
-
-	mu    sync.Mutex
-	done  chan struct{} // made by the first call of Done
-	err   error
-	after map[*func()]bool
+	own      context.Context // a child of the parent, which the timer ends
+	end      context.CancelCauseFunc
 }
 
 // WithDeadline is context.WithDeadline on the process's clock.
@@ -34,14 +30,9 @@ func (p *Process) with(parent context.Context, deadline time.Time, d time.Durati
 	if outer, ok := parent.Deadline(); ok && outer.Before(deadline) {
 		ctx.deadline = outer
 	}
-	if parent.Done() != nil {
-		ctx.mu.Lock() // end may come at once, on another goroutine
-		ctx.stop = context.AfterFunc(parent, func() { ctx.end(parent.Err()) })
-		ctx.mu.Unlock()
-	}
+	ctx.own, ctx.end = context.WithCancelCause(parent)
 	switch {
-	case parent.Err() != nil:
-		ctx.end(parent.Err())
+	case !ctx.Waiting():
 	case d <= 0 || p.Dead.Load():
 		ctx.Expire()
 	default:
@@ -52,73 +43,20 @@ func (p *Process) with(parent context.Context, deadline time.Time, d time.Durati
 
 func (t *timeout) Deadline() (time.Time, bool) { return t.deadline, true }
 
-func (t *timeout) Done() <-chan struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.done == nil {
-		t.done = make(chan struct{})
-		if t.err != nil {
-			close(t.done)
-		}
-	}
-	return t.done
-}
+func (t *timeout) Done() <-chan struct{} { return t.own.Done() }
 
 func (t *timeout) Err() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.err
+	if errors.Is(context.Cause(t.own), context.DeadlineExceeded) {
+		return context.DeadlineExceeded
+	}
+	return t.own.Err()
 }
-
-// Waiting reports whether the context has not been ended. It doesn't look at the time.
-func (t *timeout) Waiting() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.err == nil
-}
-
-func (t *timeout) Expire() { t.end(context.DeadlineExceeded) }
 
 // AfterFunc is used by context.AfterFunc and derived contexts. Without it, each would need a
 // goroutine.
-func (t *timeout) AfterFunc(f func()) func() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.err != nil {
-		go f()
-		return func() bool { return false }
-	}
-	if t.after == nil {
-		t.after = map[*func()]bool{}
-	}
-	t.after[&f] = true
-	return func() bool {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		stopped := t.after[&f]
-		delete(t.after, &f)
-		return stopped
-	}
-}
+func (t *timeout) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(t.own, f) }
 
-// end ends the context, once.
-func (t *timeout) end(err error) {
-	t.mu.Lock()
-	if t.err != nil {
-		t.mu.Unlock()
-		return
-	}
-	t.err = err
-	if t.done != nil {
-		close(t.done)
-	}
-	after, stop := t.after, t.stop
-	t.after = nil
-	t.mu.Unlock()
-	if stop != nil {
-		stop()
-	}
-	for f := range after {
-		go (*f)()
-	}
-}
+// Waiting reports whether the context has not been ended. It doesn't look at the time.
+func (t *timeout) Waiting() bool { return t.own.Err() == nil }
+
+func (t *timeout) Expire() { t.end(context.DeadlineExceeded) }

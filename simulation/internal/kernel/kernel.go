@@ -4,7 +4,6 @@
 package kernel
 
 import (
-	"container/heap"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,11 +17,10 @@ import (
 type Kernel struct {
 	Seed uint64
 
-	Now    atomic.Int64 // true time in nanoseconds from the start; only the driver writes it
-	queue  queue
-	n      uint64 // events entered
-	Timers int    // plain timers among those that happened
-	steps  uint64 // how often the inbox was carried out
+	Now   atomic.Int64 // true time in nanoseconds from the start; only the driver writes it
+	queue []*Event
+	n     uint64 // events entered
+	steps uint64 // how often the inbox was carried out
 
 	// resting is set while the driver waits and the code under test runs. At other times
 	// the driver itself may run code under test: a receiver of votes.
@@ -85,14 +83,16 @@ func (k *Kernel) push(e *Event) {
 	if e.first >= 0 {
 		e.first = max(e.first, now)
 	}
-	heap.Push(&k.queue, e)
+	k.enter(e)
 }
 
 // Next removes the next event that has an effect from the queue. Events of a paused process are
 // deferred until it runs again.
 func (k *Kernel) Next() (e *Event, ok bool) {
 	for len(k.queue) > 0 {
-		e := heap.Pop(&k.queue).(*Event)
+		last := len(k.queue) - 1
+		e := k.queue[last]
+		k.queue[last], k.queue = nil, k.queue[:last]
 		switch {
 		case e.over != nil && e.over():
 			if e.Missed != nil {
@@ -100,7 +100,7 @@ func (k *Kernel) Next() (e *Event, ok bool) {
 			}
 		case e.pausedUntil != nil && *e.pausedUntil > e.At:
 			e.At = *e.pausedUntil
-			heap.Push(&k.queue, e)
+			k.enter(e)
 		default:
 			return e, true
 		}

@@ -11,8 +11,7 @@ import (
 // Process is a process as the clockwork sees it: its clock with its timers, and whether it runs. It is
 // the clock.Clock of the code under test.
 //
-// Timer, Ticker, Tick and AfterFunc make timers that work only in real time. A process that calls
-// them is reported, and their timers never fire.
+// Timer, Ticker, Tick and AfterFunc make timers that work only in real time. They panic.
 type Process struct {
 	Clock
 	kernel *Kernel
@@ -30,17 +29,14 @@ type Process struct {
 
 	timers  []*Timer // including some that are over
 	sweepAt int
-
-	// unsimulated reports a call of a method of the clock that can't be simulated.
-	unsimulated func(method string)
 }
 
 var _ clock.Clock = (*Process)(nil)
 
 // Init prepares a process that starts now. With a former one, it is the next incarnation on the
 // same machine.
-func (p *Process) Init(k *Kernel, index int, name string, former *Process, unsimulated func(method string)) {
-	p.kernel, p.Index, p.Name, p.unsimulated, p.sweepAt = k, index, name, unsimulated, 64
+func (p *Process) Init(k *Kernel, index int, name string, former *Process) {
+	p.kernel, p.Index, p.Name, p.sweepAt = k, index, name, 64
 	p.now = &k.Now
 	if former == nil {
 		p.Clock.begin(nil)
@@ -96,24 +92,17 @@ func (p *Process) Push(at int64, tie uint64, over func() bool, do func()) *Event
 	return e
 }
 
-// The part of clock.Clock that is not simulated.
+// unsimulated is the panic of the part of clock.Clock that is not simulated.
+const unsimulated = "simulation: this method of the clock can't be simulated; use After or WithTimeout"
 
-// AfterFunc is not simulated, see Process.
-func (p *Process) AfterFunc(time.Duration, func()) *clock.Timer {
-	return p.still("AfterFunc").AfterFunc(time.Hour, func() {})
-}
+// AfterFunc panics, see Process.
+func (p *Process) AfterFunc(time.Duration, func()) *clock.Timer { panic(unsimulated) }
 
-// Timer is not simulated, see Process.
-func (p *Process) Timer(time.Duration) *clock.Timer { return p.still("Timer").Timer(time.Hour) }
+// Timer panics, see Process.
+func (p *Process) Timer(time.Duration) *clock.Timer { panic(unsimulated) }
 
-// Ticker is not simulated, see Process.
-func (p *Process) Ticker(time.Duration) *clock.Ticker { return p.still("Ticker").Ticker(time.Hour) }
+// Ticker panics, see Process.
+func (p *Process) Ticker(time.Duration) *clock.Ticker { panic(unsimulated) }
 
-// Tick is not simulated, see Process.
-func (p *Process) Tick(time.Duration) <-chan time.Time { return p.still("Tick").Tick(time.Hour) }
-
-// still reports the call of a method, and returns a clock that stands still.
-func (p *Process) still(method string) clock.Clock {
-	p.unsimulated(method)
-	return clock.NewMock()
-}
+// Tick panics, see Process.
+func (p *Process) Tick(time.Duration) <-chan time.Time { panic(unsimulated) }

@@ -1,5 +1,10 @@
 package kernel
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Event is what happens at a moment of true time. Its functions run on the driver's goroutine.
 type Event struct {
 	At    int64
@@ -17,32 +22,14 @@ type Event struct {
 	Missed func(at int64)
 }
 
-// queue is the events, as container/heap wants them. Events of one moment have a seeded order. Equal
-// times are normal, because all servers have the same timeout, and code must not rely on any order.
-type queue []*Event
-
-func (q queue) Len() int { return len(q) }
-
-func (q queue) Less(i, j int) bool {
-	switch e, o := q[i], q[j]; {
-	case e.At != o.At:
-		return e.At < o.At
-	case e.first != o.first:
-		return e.first < o.first
-	case e.tie != o.tie:
-		return e.tie < o.tie
-	default:
-		return e.n < o.n
-	}
+// after orders events. Those of one moment have a seeded order. Equal times are normal, because all servers
+// have the same timeout, and code must not rely on any order.
+func (e *Event) after(o *Event) int {
+	return cmp.Or(cmp.Compare(o.At, e.At), cmp.Compare(o.first, e.first), cmp.Compare(o.tie, e.tie), cmp.Compare(o.n, e.n))
 }
 
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-
-func (q *queue) Push(e any) { *q = append(*q, e.(*Event)) }
-
-func (q *queue) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	(*q)[last], *q = nil, (*q)[:last]
-	return e
+// enter enters an event in the queue, whose last event is the next one.
+func (k *Kernel) enter(e *Event) {
+	i, _ := slices.BinarySearchFunc(k.queue, e, (*Event).after)
+	k.queue = slices.Insert(k.queue, i, e)
 }

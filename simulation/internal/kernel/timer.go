@@ -116,9 +116,6 @@ func (t *Timer) ended() bool {
 
 func (t *Timer) happen() {
 	k := t.p.kernel
-	if t.ch != nil {
-		k.Timers++
-	}
 	if t.p.Mono() < t.due {
 		t.push() // the clock was slower than foreseen
 		return

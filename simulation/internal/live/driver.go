@@ -113,7 +113,7 @@ func (d design) locker(p simulation.Process) (simulation.Locker, error) {
 // reach adds a server to a process, as an instance and as a plain Redis client. The server is
 // healthy, so its run is vouched for.
 func reach(p *simulation.Process, name, addr string) error {
-	bare := openRaw(name, addr)
+	bare := openRaw(addr)
 	// The sender bounds each command, so that a design without a timeout has none here either.
 	inst, err := instance.Open(fmt.Sprintf("redis://%s/0?read_timeout=10m", addr), instance.Config{Name: name, VouchedRunID: bare.runID(), FixedAddress: true})
 	p.Instances, p.Redis = append(p.Instances, inst), append(p.Redis, bare)
@@ -153,17 +153,14 @@ func (l lock) Extend(time.Duration) error { return l.Lease.Extend(context.Backgr
 func (l lock) Release() error             { return l.Lease.Release(context.Background()) }
 
 // raw sends plain Redis commands to a real server, as a simulation.Redis.
-type raw struct {
-	name   string
-	client *redis.Client
-}
+type raw struct{ client *redis.Client }
 
-func openRaw(name, addr string) *raw {
+func openRaw(addr string) *raw {
 	options := instance.Harden(&redis.Options{Addr: addr})
 	// WAIT counts writes of its own connection only.
 	options.PoolSize = 1
 	options.ReadTimeout = 10 * time.Minute // the sender bounds each command
-	return &raw{name, redis.NewClient(options)}
+	return &raw{redis.NewClient(options)}
 }
 
 // runID is the server's run ID.
@@ -171,8 +168,6 @@ func (r *raw) runID() string {
 	text, _ := r.client.InfoMap(context.Background(), "server").Result()
 	return text["Server"]["run_id"]
 }
-
-func (r *raw) Name() string { return r.name }
 
 func (r *raw) Do(ctx context.Context, args ...string) (redismodel.Reply, error) {
 	words := make([]any, len(args))

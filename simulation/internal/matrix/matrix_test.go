@@ -81,11 +81,11 @@ func made(t *testing.T, fault, design string, kinds ...record.ViolationKind) Res
 	t.Helper()
 	r, err := Plan{Designs: []string{design}, Faults: []string{fault}}.begin()
 	require.NoError(t, err)
-	var events []record.Event
+	var log record.Log
 	for i := range kinds {
-		events = append(events, record.Event{Kind: record.Found, Violation: &record.Violation{Kind: kinds[i]}})
+		log.Add(0, record.Found, "", "").Violation = &record.Violation{Kind: kinds[i]}
 	}
-	r.cells[0].add(7, r.cells[0].judge(simulation.Result{Log: record.Log{events}}))
+	r.cells[0].add(7, r.cells[0].judge(simulation.Result{Log: log}))
 	return r
 }
 

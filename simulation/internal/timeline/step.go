@@ -160,7 +160,11 @@ func wordsOf(f *fault.Fault) (text, brief string) {
 	if f.For > 0 {
 		duration = " for " + length(f.For)
 	}
-	text = strings.NewReplacer("{by}", signed(f.By), "{ppm}", fmt.Sprintf("%+d", f.PPM)).Replace(f.Traits().Text)
+	gains := fmt.Sprintf("gains %d", f.PPM)
+	if f.PPM < 0 {
+		gains = fmt.Sprintf("loses %d", -f.PPM)
+	}
+	text = strings.NewReplacer("{by}", signed(f.By), "{gains}", gains).Replace(f.Traits().Text)
 	return strings.NewReplacer("{for}", duration, "{how}", how).Replace(text), strings.NewReplacer("{for}", "", "{how}", "").Replace(text)
 }
 

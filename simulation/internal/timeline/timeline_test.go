@@ -181,22 +181,22 @@ func TestWhatHappenedIsShown(t *testing.T) {
 // A belief ends when the record says so. If the holder is told another validity afterwards, it is
 // another belief.
 func TestBeliefs(t *testing.T) {
-	event := func(kind record.EventKind, at, until time.Duration) record.Event {
-		return record.Event{At: at, Kind: kind, Process: "c1", Key: "k", Lease: 1, Validity: 1, Truth: &record.Truth{Until: until}}
+	event := func(kind record.EventKind, at, until time.Duration) *record.Event {
+		return &record.Event{At: at, Kind: kind, Process: "c1", Key: "k", Lease: 1, Validity: 1, Truth: &record.Truth{Until: until}}
 	}
 	for name, c := range map[string]struct {
-		then  record.Event
+		then  *record.Event
 		until []time.Duration
 	}{
-		"one":             {record.Event{}, []time.Duration{3 * time.Second}},
+		"one":             {&record.Event{}, []time.Duration{3 * time.Second}},
 		"its clocks jump": {event(record.Believed, time.Second, 2*time.Second), []time.Duration{2 * time.Second}},
 		"extended":        {event(record.Extended, time.Second, 5*time.Second), []time.Duration{5 * time.Second}},
 		"again":           {event(record.Looked, 4*time.Second, 6*time.Second), []time.Duration{3 * time.Second, 6 * time.Second}},
 		"beyond the end":  {event(record.Looked, time.Second, record.Forever), []time.Duration{9 * time.Second}},
-		"crashed":         {record.Event{At: time.Second, Kind: record.Crashed, Process: "c1"}, []time.Duration{time.Second}},
-		"nothing known":   {record.Event{At: time.Second, Kind: record.Looked, Process: "c1", Lease: 2}, []time.Duration{3 * time.Second}},
+		"crashed":         {&record.Event{At: time.Second, Kind: record.Crashed, Process: "c1"}, []time.Duration{time.Second}},
+		"nothing known":   {&record.Event{At: time.Second, Kind: record.Looked, Process: "c1", Lease: 2}, []time.Duration{3 * time.Second}},
 	} {
-		tl := timeline.Of(record.Log{{event(record.Acquired, 0, 3*time.Second), c.then, {At: 9 * time.Second, Kind: record.Ended, Process: "c1"}}})
+		tl := timeline.Of(record.Log{event(record.Acquired, 0, 3*time.Second), c.then, {At: 9 * time.Second, Kind: record.Ended, Process: "c1"}})
 		var until []time.Duration
 		for _, b := range tl.Beliefs {
 			until = append(until, b.Until)
@@ -207,36 +207,36 @@ func TestBeliefs(t *testing.T) {
 
 // Runs in which little happens have pictures, too.
 func TestLittleRuns(t *testing.T) {
-	pause := func(at, length time.Duration, kind fault.Kind) record.Event {
-		return record.Event{At: at, Kind: record.Suffered, Process: "c1", Fault: &fault.Fault{Kind: kind, For: length}}
+	pause := func(at, length time.Duration, kind fault.Kind) *record.Event {
+		return &record.Event{At: at, Kind: record.Suffered, Process: "c1", Fault: &fault.Fault{Kind: kind, For: length}}
 	}
-	got := func(token fencing.Token) record.Event {
-		return record.Event{Kind: record.Acquired, Process: "c1", Key: "k", Token: token}
+	got := func(token fencing.Token) *record.Event {
+		return &record.Event{Kind: record.Acquired, Process: "c1", Key: "k", Token: token}
 	}
-	end := record.Event{At: time.Second, Kind: record.Ended, Process: "c1"}
+	end := &record.Event{At: time.Second, Kind: record.Ended, Process: "c1"}
 	write := record.Event{At: 2 * ms, Kind: record.Write, Process: "c1", Place: fault.Resource, N: 1, Version: 1}
 	again := write
 	again.At, again.Words = 5*ms, "repeated"
 	for name, test := range map[string]struct {
-		log              []record.Event
+		log              record.Log
 		told, not, drawn string
 	}{
 		"nothing": {},
-		"a start": {log: []record.Event{{Kind: record.Started, Process: "c1"}}},
-		"a refusal": {log: []record.Event{
+		"a start": {log: record.Log{{Kind: record.Started, Process: "c1"}}},
+		"a refusal": {log: record.Log{
 			{At: ms, Kind: record.Asked, Process: "c1", Key: "k"},
 			{At: 2 * ms, Kind: record.Refused, Process: "c1", Key: "k", Words: "quorum: lock is taken"},
 		}, told: "2.000 ms  c1 asks for k and is refused: lock is taken"},
-		"a repeated request": {log: []record.Event{
-			{At: ms, Kind: record.Sent, Process: "c1", Place: fault.Resource, N: 1, Op: "write"}, write,
-			{At: 5 * ms, Kind: record.RequestDuplicated, Process: "c1", Place: fault.Resource, N: 1}, again,
+		"a repeated request": {log: record.Log{
+			{At: ms, Kind: record.Sent, Process: "c1", Place: fault.Resource, N: 1, Op: "write"}, &write,
+			{At: 5 * ms, Kind: record.RequestDuplicated, Process: "c1", Place: fault.Resource, N: 1}, &again,
 		}, told: "arrives again: answered, not executed again"},
-		"beyond the end":         {log: []record.Event{pause(ms, time.Hour, fault.Pause), end}, told: "1.000 ms  c1 is PAUSED for 60 min", not: "runs again"},
-		"one stop in another":    {log: []record.Event{pause(ms, 500*ms, fault.Pause), pause(100*ms, 300*ms, fault.Pause), end}, drawn: "stopped for 500 ms"},
-		"stops of two kinds":     {log: []record.Event{pause(ms, 500*ms, fault.Pause), pause(100*ms, 600*ms, fault.Suspend), end}, drawn: "stopped for 699 ms"},
-		"tokens that look alike": {log: []record.Event{got(1767225601001825), got(1767225601101825)}, told: "token …001825"},
+		"beyond the end":         {log: record.Log{pause(ms, time.Hour, fault.Pause), end}, told: "1.000 ms  c1 is PAUSED for 60 min", not: "runs again"},
+		"one stop in another":    {log: record.Log{pause(ms, 500*ms, fault.Pause), pause(100*ms, 300*ms, fault.Pause), end}, drawn: "stopped for 500 ms"},
+		"stops of two kinds":     {log: record.Log{pause(ms, 500*ms, fault.Pause), pause(100*ms, 600*ms, fault.Suspend), end}, drawn: "stopped for 699 ms"},
+		"tokens that look alike": {log: record.Log{got(1767225601001825), got(1767225601101825)}, told: "token …001825"},
 	} {
-		tl := timeline.Of(record.Log{test.log})
+		tl := timeline.Of(test.log)
 		assert.Contains(t, text(t, tl), test.told, name)
 		assert.Contains(t, whole(t, name, drawn(tl)), test.drawn, name)
 		if test.not != "" {

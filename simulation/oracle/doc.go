@@ -2,8 +2,7 @@
 // Athalye. Porcupine knows nothing of locks. It gets a model and a history of operations, each with a
 // beginning and an end, and looks for an order of the operations that the model accepts. The tests require
 // that it finds the same broken promises as package check: in every scenario, in random runs of every
-// design, and in random histories that no simulation made. Random histories
-// are judged twice: like those of simulated runs, and like those of the box, where less is known.
+// design, in plays of the box, and in random histories that no simulation made.
 //
 // # The operations
 //

@@ -61,7 +61,11 @@ func (s *stage) open() error {
 	return nil
 }
 
-// warmUp fails if a client doesn't get its first lock. Nothing can be concluded from its plays.
+// skippedError is why a play was skipped: a client did not get its first lock, so nothing can be concluded.
+type skippedError struct{ error }
+
+func (e skippedError) Unwrap() error { return e.error }
+
 func (s *stage) warmUp(c *client) error {
 	key := fmt.Sprintf("box-%d-%s", s.played, c.name)
 	most := max(10*s.ttl, s.options.firstLimit)
@@ -70,14 +74,14 @@ func (s *stage) warmUp(c *client) error {
 	var err error
 	for err == nil && !a.Held { // again, because where a server is slow the client may miss that the lock is free
 		if a, err = s.wait(c, key, s.ttl); err == nil && !a.Held && time.Now().After(until) {
-			return c.driver.did("didn't get a free lock from healthy servers within %v: %s", most, a.Why)
+			return skippedError{c.driver.did("didn't get a free lock from healthy servers within %v: %s", most, a.Why)}
 		}
 	}
 	if err == nil {
 		_, err = c.driver.ask(s.ctx, driver.Request{Do: driver.DoRelease, Key: key}, answerLimit)
 	}
 	if errors.Is(err, errNoAnswer) {
-		return c.driver.did("hasn't answered within %v though all servers work", answerLimit)
+		return skippedError{c.driver.did("hasn't answered within %v though all servers work", answerLimit)}
 	}
 	return err
 }

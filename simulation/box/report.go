@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
 // Report is the result of Run.
@@ -22,8 +24,10 @@ type Report struct {
 	LeftOut []string `json:"left_out,omitempty"`
 	Tallies []*Tally `json:"faults"`
 	// Broken is what was found, by faults: first what only this client shows, the worst first.
-	Broken []*Broken     `json:"broken,omitempty"`
-	Took   time.Duration `json:"took_ns"`
+	Broken []*Broken `json:"broken,omitempty"`
+	// WhySkipped is why the first play was skipped that was, see Tally.
+	WhySkipped string        `json:"why_skipped,omitempty"`
+	Took       time.Duration `json:"took_ns"`
 
 	missing []string // faults that were asked for, and that these servers don't have
 }
@@ -97,7 +101,7 @@ func (r Report) Allowed() string { return r.list(func(b *Broken) bool { return b
 func (r Report) Unknown() string {
 	all := slices.Clone(r.missing)
 	for _, t := range r.Tallies {
-		if t.Struck == 0 && t.Plays > 0 && faultNamed(t.Fault).own != nil {
+		if t.Struck == 0 && t.Plays+t.Skipped > 0 && faultNamed(t.Fault).own != nil {
 			all = append(all, t.Fault)
 		}
 	}
@@ -143,7 +147,17 @@ func (r Report) conclusions() (all []string) {
 	if unknown := r.Unknown(); unknown != "" {
 		say("Unknown: %s never struck, so nothing is known of it.", unknown)
 	}
+	if n := r.skipped(); n > 0 {
+		say("Skipped: %s, because a client did not get its first lock: %s.", wrap.Count(n, "play"), r.WhySkipped)
+	}
 	return all
+}
+
+func (r Report) skipped() (n int) {
+	for _, t := range r.Tallies {
+		n += t.Skipped
+	}
+	return n
 }
 
 // subject says what was played, and on which servers.
@@ -194,8 +208,10 @@ func (r Report) Played() (n int) {
 type Tally struct {
 	Fault string `json:"fault"`
 	Plays int    `json:"plays"`
-	// Struck counts the plays in which the fault struck: a client held the lock or asked for it then.
-	Struck int `json:"struck"`
+	// Struck counts the plays in which the fault struck: a client held the lock or asked for it then. Skipped counts
+	// those that did not come about, because a client did not get its first lock.
+	Struck  int `json:"struck"`
+	Skipped int `json:"skipped,omitempty"`
 	// Refused counts the plays in which the resource refused a write.
 	Refused int `json:"refused,omitempty"`
 }

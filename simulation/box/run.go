@@ -101,24 +101,36 @@ func (b *box) playAll(ctx context.Context, cases iter.Seq[Case]) error {
 		}
 		all.Go(func() error {
 			p, err := b.settle(running, c)
-			if err == nil {
-				b.took(c, p)
-			}
-			return err
+			return b.took(c, p, err)
 		})
 	}
 	return cmp.Or(all.Wait(), context.Cause(ctx))
 }
 
-// took counts a play.
-func (b *box) took(c Case, p Play) {
+// took counts a play, or that it was skipped. It returns the error that ends the run: that of a skipped play only
+// if no play comes about.
+func (b *box) took(c Case, p Play, err error) error {
+	skipped := errors.As(err, &skippedError{})
+	if err != nil && !skipped {
+		return err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.report.tally(c.Fault).count(p)
+	t := b.report.tally(c.Fault)
+	if skipped {
+		t.Skipped++
+		b.report.WhySkipped = cmp.Or(b.report.WhySkipped, err.Error())
+		if b.report.Played() == 0 && b.report.skipped() >= b.options.Parallel {
+			return err
+		}
+		return nil
+	}
+	t.count(p)
 	for _, kind := range p.kinds() {
 		b.report.found(c, p, kind)
 	}
 	b.options.Say(fmt.Sprintf("%d plays, %s", b.report.Played(), wrap.Count(len(b.report.Broken), "finding")), true)
+	return nil
 }
 
 // conclude ends the report. It puts each finding under the fault that its schedule shows: another one than that for

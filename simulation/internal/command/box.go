@@ -120,7 +120,7 @@ func playBox(ctx context.Context, o box.Options, format string, stdout, stderr i
 	case ended != nil: // the report has what was played before
 		return ended
 	case r.Played() == 0:
-		return usageError{errors.New("nothing was played: these servers have none of the faults")}
+		return usageError{errors.New("nothing was played: these servers have none of the faults, or the client got no lock")}
 	}
 	if found := r.NotAllowed(); found != "" {
 		return fmt.Errorf("%s: findings that are not allowed: %s", r.Name, found)

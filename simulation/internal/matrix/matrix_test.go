@@ -76,7 +76,7 @@ func TestWithLogs(t *testing.T) {
 	assert.Nil(t, m.Cells[1][0].Log)
 }
 
-// made is a result with one cell, whose only run has the seed 7 and these kinds of violations.
+// made is a result with one cell, whose runs have the seeds 7 and 8, and these kinds of violations.
 func made(t *testing.T, fault, design string, kinds ...record.ViolationKind) Result {
 	t.Helper()
 	r, err := Plan{Designs: []string{design}, Faults: []string{fault}}.begin()
@@ -85,7 +85,9 @@ func made(t *testing.T, fault, design string, kinds ...record.ViolationKind) Res
 	for i := range kinds {
 		log.Add(0, record.Found, "", "").Violation = &record.Violation{Kind: kinds[i]}
 	}
-	r.cells[0].add(7, r.cells[0].judge(simulation.Result{Log: log}))
+	for seed := range uint64(2) {
+		r.cells[0].add(7+seed, r.cells[0].judge(simulation.Result{Log: log}))
+	}
 	return r
 }
 
@@ -96,13 +98,14 @@ func TestJudgement(t *testing.T) {
 		kind          record.ViolationKind
 		says          string // "": as expected
 	}{
-		{"cut", "default", record.TwoHolders, "in 1 of 1 runs, first with seed 7: two holders was not expected"},
+		{"cut", "default", record.TwoHolders, "in 2 of 2 runs, first with seed 7: two holders was not expected"},
 		{"pause", "token-admit", record.StaleWrite, "no run should break this lock, because the resource sees a holder's token"},
 		{"pause", "default", record.TwoHolders, ""},
 		{"pause", "default", record.NeverFree, "never free was not expected: some runs may break this lock, because"},
 		{"failover", "default", record.TokenOrder, "because servers that have restarted"},
 		{"all", "idempotent", record.TokenOrder, ""},
 		{"all", "idempotent", record.TwoHolders, ""}, // a belief, see below
+		{"all", "idempotent", record.Overvalued, ""}, // another one
 		{"evict", "default", record.TokenOrder, "token order"},
 		{"all", "default", record.NeverFree, ""},
 		{"all", "default", record.Panicked, "panic"},
@@ -142,10 +145,14 @@ func TestWhatCounts(t *testing.T) {
 	assert.Empty(t, cell.Kinds)
 	assert.Equal(t, []string{"a lease was acquired", "a process was paused", "a write was carried out after its lease or the guard refused a write"}, cell.Unreached)
 	runs, violated := r.Safe()
-	assert.Equal(t, 1, runs)
+	assert.Equal(t, 2, runs)
 	assert.Zero(t, violated)
 	r = made(t, "pause", "token-admit", record.LostUpdate)
 	_, violated = r.Safe()
-	assert.Equal(t, 1, violated)
-	assert.Equal(t, map[string]uint64{"lost update": 7}, r.Matrix().Cells[0][0].First)
+	assert.Equal(t, 2, violated)
+	cell = r.Matrix().Cells[0][0]
+	assert.EqualValues(t, 7, cell.Seed)
+	assert.Equal(t, map[string]uint64{"lost update": 7}, cell.First)
+	runs, _ = made(t, "pause", "default").Safe()
+	assert.Zero(t, runs, "violations are expected there")
 }

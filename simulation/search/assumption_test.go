@@ -52,12 +52,16 @@ func TestWhatTheAssumptionsCover(t *testing.T) {
 	assert.Len(t, seen, len(fault.Kinds()), "every kind is one or the other, or both")
 }
 
-// An assumption excuses no violation that must not happen in any case.
+// An assumption excuses no violation that must not happen in any case. A search within the assumptions reports nothing
+// that is excused.
 func TestWhatIsExcused(t *testing.T) {
 	f := fault.Fault{Kind: fault.Evict, Server: "A"}
 	for kind, want := range map[record.ViolationKind]Assumption{record.NoProgress: 3, record.Stuck: 0, record.LeftOver: 0} {
 		v := record.Violation{Kind: kind}
 		r := simulation.Result{Log: record.Log{{Kind: record.Suffered, Fault: &f}, {Kind: record.Found, Violation: &v}}}
 		assert.Equal(t, want, excuse(simulation.Config{}, r, v), "%s", kind)
+		space := drawn(Mixed(), library)
+		space.Within = true
+		assert.Equal(t, want == 0, len(space.report(0, nil, r).Findings) == 1, "%s", kind)
 	}
 }

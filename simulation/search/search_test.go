@@ -99,6 +99,12 @@ func TestSearch(t *testing.T) {
 			require.NoError(t, err)
 			assert.EqualValues(t, 20, report.Runs)
 			assert.NotEmpty(t, report.Findings)
+			found := uint64(0)
+			for _, f := range report.Findings {
+				assert.LessOrEqual(t, f.Runs, report.Violating, "%s: each run is counted once", f.Kind)
+				found += f.Runs
+			}
+			assert.GreaterOrEqual(t, found, report.Violating)
 			assert.Positive(t, report.Struck[fault.Pause])
 			reports = append(reports, report)
 		}

@@ -79,6 +79,10 @@ func TestCalmDay(t *testing.T) {
 			for event, n := range want {
 				assert.Equal(t, n, happened(r.Log, event), "%s, seed %d: %s", d.Name, seed, event)
 			}
+			for e := range r.Log.All() {
+				random := e.Kind != record.Acquired || len(e.Change.Value) >= 40 // 20 bytes, as the document has it
+				assert.True(t, random || d.Name == "same-value", "%s: %v", d.Name, e.Change)
+			}
 		}
 	}
 }

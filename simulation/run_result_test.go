@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 // What With adds to a Result is in the trace at its moment, in the order of time.
 func TestWith(t *testing.T) {
 	before := run(t, 1, simulation.Config{}, nil, hold(0))
+	before.Log = slices.Grow(before.Log, 2) // so that With could write into it
 	late := record.Violation{Kind: record.NeverFree, At: time.Hour, Text: "nor did anybody"}
 	early := record.Violation{Kind: record.NoProgress, At: time.Second / 2, Text: "c2 never got it"}
 	both := before.With(late).With(early)
@@ -42,6 +44,7 @@ func TestAssumptionsThatChecksSee(t *testing.T) {
 		broken int // the assumption
 	}{
 		"paused before the write":  {simulation.Config{}, fault.Fault{Kind: fault.Pause, For: 12 * time.Second}, late, 1},
+		"paused with its clocks":   {simulation.Config{}, fault.Fault{Kind: fault.Suspend, For: 12 * time.Second, Frozen: true}, late, 0}, // it believes in its lease
 		"a write that is late":     {simulation.Config{}, fault.Fault{Kind: fault.Delay, Server: fault.Resource, By: 90 * time.Second}, late, 1},
 		"a write that comes twice": {simulation.Config{}, fault.Fault{Kind: fault.Duplicate, Server: fault.Resource, By: 2 * ms}, hold(0), 1},
 		"a lock that grants all":   {grantsAll.Configure(simulation.Config{}), fault.Fault{Kind: fault.Pause}, hold(time.Second), 0},

@@ -126,7 +126,7 @@ func TestNoProgressIsFound(t *testing.T) {
 // A client that repeats a write that wasn't answered loses its update to itself, unless the resource
 // recognises the repetition.
 func TestRepeatedWrites(t *testing.T) {
-	lost := simulation.Schedule{{Kind: fault.Cut, Process: "c1", Server: fault.Resource, Way: fault.Replies, For: 500 * ms}}
+	lost := simulation.Schedule{{Kind: fault.Lose, Process: "c1", Server: fault.Resource, Way: fault.Replies, Op: "write", Nth: 1}}
 	again := func(c *simulation.Client) {
 		lease := take(c)
 		require.ErrorIs(t, c.Write(lease, 7, 0), context.DeadlineExceeded)

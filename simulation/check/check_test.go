@@ -11,8 +11,9 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// What a check says is broken decides whether a finding is a bug. Package oracle compares the findings themselves.
-func TestAssumptions(t *testing.T) {
+// The assumption that a check sees broken decides whether a finding is a bug. Package oracle compares the findings
+// themselves, but for those of liveness.
+func TestViolations(t *testing.T) {
 	event := func(kind record.EventKind, lease int) *record.Event {
 		return &record.Event{Kind: kind, Process: fmt.Sprint("c", lease), Key: "k", Lease: lease, Token: fencing.Token(lease)}
 	}
@@ -31,6 +32,18 @@ func TestAssumptions(t *testing.T) {
 		e.Truth = &record.Truth{Until: time.Second, Quorum: 3, Have: have, Forgot: forgot}
 		return e
 	}
+	// tries asks in vain, for two keys at once.
+	tries := func(log record.Log, at ...time.Duration) record.Log {
+		for _, now := range at {
+			asked, refused := event(record.Asked, 1), event(record.Refused, 0)
+			refused.Process, refused.Truth = asked.Process, &record.Truth{Also: []string{"l"}}
+			asked.At, refused.At = now, now
+			log = append(log, asked, refused)
+		}
+		return log
+	}
+	other := until(4)
+	other.Key = "l"
 	asks1, asks2, gets2, reads2 := event(record.Asked, 1), event(record.Asked, 2), event(record.Acquired, 2), event(record.Read, 2)
 	gets2.At = 5
 	late := record.Log{asks1, until(5), asks2, gets2, reads2, write(1, 0, 1, 6)}
@@ -50,6 +63,9 @@ func TestAssumptions(t *testing.T) {
 			Rules{Requests: true}, []string{"two holders 1"},
 		},
 		"too few servers have it":        {record.Log{asks1, on(2, 0)}, Rules{}, []string{"validity beyond reality 0"}},
+		"nobody gets it":                 {tries(nil, 0, 1, 2, 3, 4), Rules{Patience: 4}, []string{"no progress 0"}},
+		"nobody tries for a while":       {tries(nil, 0, 1, 3, 4), Rules{Patience: 4}, nil},
+		"another has the other key":      {tries(record.Log{other}, 0, 1, 2, 3, 4), Rules{Patience: 4}, nil},
 		"a server has lost it meanwhile": {record.Log{asks1, on(2, 1)}, Rules{}, []string{"validity beyond reality 3"}},
 	} {
 		var got []string

@@ -399,6 +399,9 @@ stale write by pause, shortened from "a title"
 
 	assert.NotContains(t, r.Text(false), "value 0", "what happened")
 
+	b.options.Allow = []string{limits}
+	b.conclude()
+	assert.Equal(t, "without a fault: never free", r.NotAllowed())
 	b.options.Allow = []string{"none: never free", limits}
 	b.conclude()
 	assert.Empty(t, r.NotAllowed())
@@ -407,6 +410,11 @@ stale write by pause, shortened from "a title"
 	assert.Equal(t, "Verdict: nothing that broke is <a client>'s own.", r.conclusions()[0])
 	r.Broken[0].Limit = false
 	assert.Equal(t, "Verdict: <a client> breaks promises that the Redis document's lock keeps: restart: two holders.", r.conclusions()[0])
+	r.Broken = nil
+	for _, n := range []int{3, 1, 2} {
+		r.found(Case{}, Play{Schedule: slices.Repeat(paused.Schedule, n)}, StaleWrite)
+	}
+	assert.Len(t, r.Broken[0].Shown.Schedule, 1, "the shortest")
 	r.Broken = nil
 	assert.Equal(t, "Verdict: no promise broke.", r.conclusions()[0])
 	r.Tallies = nil

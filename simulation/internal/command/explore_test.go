@@ -4,13 +4,17 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/play"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // The printed commands play the findings again.
@@ -27,6 +31,16 @@ func TestExplore(t *testing.T) {
 		again := words(t, f[3])
 		played, _ := does(t, exitOK, again...)
 		assert.Regexp(t, "\nfound: .*"+f[1]+".*\ntrace: ", played)
+
+		setup := play.Setup{Base: "mixed", Design: "setnx"}
+		var err error
+		setup.Seed, err = strconv.ParseUint(again[slices.Index(again, "-seed")+1], 10, 64)
+		require.NoError(t, err)
+		setup.Schedule, err = simulation.ReadSchedule([]byte(again[len(again)-1]))
+		require.NoError(t, err)
+		run, err := play.Play(setup)
+		require.NoError(t, err)
+		assert.True(t, slices.ContainsFunc(run.Result.Log.Violations(), func(v record.Violation) bool { return v.Text == f[2] }), "%s: the text is that of the smaller run", f[2])
 	}
 }
 

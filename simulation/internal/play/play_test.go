@@ -39,6 +39,7 @@ func TestPlay(t *testing.T) {
 	assert.Equal(t, want.Log.Digest(), run.Result.Log.Digest(), "the scenario's")
 	assert.Equal(t, "S4", run.Base)
 	assert.Equal(t, "stale write, two holders", run.Expected)
+	assert.Equal(t, "no progress", Found(played(t, Setup{Base: "S12", Design: "lockstep"}).Result), "what the scenario demands")
 
 	for _, base := range []string{"S4", "pause"} {
 		run := played(t, Setup{Base: base, Design: "redlock", Seed: 3})

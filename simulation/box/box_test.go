@@ -365,7 +365,7 @@ func TestReport(t *testing.T) {
 	b.conclude()
 	r := b.report
 	text := r.Text(true)
-	text = text[:strings.Index(text, "\nlost update by pause")]
+	text = text[:strings.Index(text, "\ntwo holders by restart")]
 	assert.Equal(t, `<a client>, 5 x redis, TTL 0s, in 0s
 
 fault     plays  struck  found, in how many plays                                            the Redis document's lock
@@ -388,7 +388,11 @@ never free without a fault, in "a title"
 stale write by pause, shortened from "a title"
   a limit of the algorithm: c1 wrote late (again in 1 of 1 play).
   again: -servers 4 -ttl 1s -schedule "pause c1"
-     1    0.00s  c1  wrote                  lease 2, token 5, value 0  <--
+     1    0.00s  c1  wrote                  lease 2, token 5, value 0  <-- stale write, lost update
+
+lost update by pause, shortened from "a title"
+  a limit of the algorithm: c1 wrote over (not played again).
+  again: -servers 4 -ttl 1s -schedule "pause c1"
 `, text)
 	assert.Equal(t, []string{
 		"Verdict: <a client> breaks promises that the Redis document's lock keeps: without a fault: never free.",

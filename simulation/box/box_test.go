@@ -198,6 +198,7 @@ func TestBrokenDrivers(t *testing.T) {
 		`hasn't answered hello within`:                                                             nil,
 		`ended (exit status 3); its standard error ends with: the driver gives up`:                 {hello, opened, givesUp},
 		`printed "connecting to the servers ...", which isn't JSON; logs belong on standard error`: {hello, opened, "connecting to the servers ..."},
+		`printed a line of more than 65536 bytes`:                                                  {hello, opened, strings.Repeat("x", 100<<10)},
 		`answered to id 10, which nobody asked`:                                                    {hello, opened, `{"id":10}`},
 		`in which "held" is the wrong type, a string`:                                              {hello, opened, `{"id":3,"held":"yes"}`},
 		`which has neither an id nor the event "lost"`:                                             {hello, opened, `{"event":"found"}`},

@@ -73,6 +73,8 @@ func (m *matrixRun) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return usageError{err}
 	case err != nil && r.Runs == 0:
 		return err
+	case r.Planned == 0:
+		return usageError{errors.New("there is nothing to play: -designs or -faults names none")}
 	}
 	return errors.Join(err, m.print(ctx, stdout, r)) // the finished runs are shown
 }

@@ -25,7 +25,7 @@ type Report struct {
 	Tallies []*Tally `json:"faults"`
 	// Broken is what was found, by faults: first what only this client shows, the worst first.
 	Broken []*Broken `json:"broken,omitempty"`
-	// WhySkipped is why the first play was skipped that was, see Tally.
+	// WhySkipped is why the first skipped play was skipped, see Tally.
 	WhySkipped string        `json:"why_skipped,omitempty"`
 	Took       time.Duration `json:"took_ns"`
 
@@ -124,7 +124,7 @@ func (r Report) row(t *Tally) string {
 	return cmp.Or(strings.Join(all, ", "), "-")
 }
 
-// conclusions say in sentences whose findings the findings are, and what is not known.
+// conclusions says in sentences which findings are the client's own and which are limits, and what is not known.
 func (r Report) conclusions() (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	own, limit := r.list(func(b *Broken) bool { return !b.Limit }), r.list(func(b *Broken) bool { return b.Limit })

@@ -106,7 +106,7 @@ func execute(ctx context.Context, c command, args []string, stdout, stderr io.Wr
 	switch {
 	case errors.As(err, &wrong):
 		return exitUsage
-	case errors.Is(err, errInterrupted):
+	case ctx.Err() != nil:
 		return exitInterrupted
 	case errors.As(err, &unknown):
 		return exitUnknown

@@ -32,8 +32,9 @@
 // # What a Result says
 //
 // Its Log (package record) is the list of all Events. Log.Violations are the findings of the
-// checks (package check). No violations prove little if the situations that the checks look
-// for never occurred: Log.Counts counts them. Log.History is what clients did and were told. As text, a trace, the Log has a line for each Event:
+// checks (package check). A log without violations proves little if the situations that the checks look
+// for never occurred: Log.Counts counts them. Log.History is what clients did and were told. The Log's
+// text, a trace, has a line for each Event:
 // the true time in milliseconds, the actor and the action:
 //
 //	1000.000000 c1 acquire A#2                       c1 sends its second request to A

@@ -41,7 +41,7 @@ func ReadSchedule(from []byte) (Schedule, error) {
 	decoder.DisallowUnknownFields()
 	var all []writtenFault
 	if err := decoder.Decode(&all); err != nil {
-		return nil, fmt.Errorf("%w: the schedule can't be read: %w", ErrConfig, err)
+		return nil, fmt.Errorf("%w: the schedule can't be read; at, for and by are texts such as \"1.5s\": %w", ErrConfig, err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%w: something follows the schedule", ErrConfig)

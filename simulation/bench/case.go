@@ -23,7 +23,7 @@ type Case struct {
 	Long time.Duration `json:"-"` // how long the measurement takes; also the TTL of Leases
 	Hold time.Duration `json:"-"` // how long a holder keeps the lock
 
-	once bool // it is measured in the first round alone
+	once bool // it is measured only in the first round
 }
 
 // What a faulty server is.
@@ -34,7 +34,7 @@ const (
 )
 
 func (c Case) String() string {
-	text, _ := json.Marshal(c) // it has texts and numbers alone
+	text, _ := json.Marshal(c) // it has only texts and numbers
 	return string(text)
 }
 

@@ -37,7 +37,7 @@ const (
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == clientProcess {
-		_ = rpc.Register(&Client{}) // it fails for a type without methods alone
+		_ = rpc.Register(&Client{}) // it fails only for a type without methods
 		rpc.ServeConn(pipes{os.Stdin, os.Stdout})
 		return
 	}

@@ -137,7 +137,7 @@ func (s *stage) answered(c *client, a driver.Answer, asked uint64) {
 		s.judges(TooLong, *a.Left > float64(s.ttl.Milliseconds())+1, "%s was told that it has the lock, with %.0f ms left, though its TTL is %v", c.name, *a.Left, s.ttl)
 	}
 	for _, o := range s.clients {
-		// Whose request is older got a lease that may be over by now, and took nobody's.
+		// If the request is older than the other lease, it may have been granted first, and has displaced nobody.
 		if o != c && o.holds && asked >= o.got {
 			o.overtook = true
 		}

@@ -165,7 +165,7 @@ func (b *box) plays(ctx context.Context, schedule Schedule, ttl time.Duration, n
 		return p, context.Cause(ctx)
 	}
 	defer func() {
-		err = errors.Join(err, f.heal(context.WithoutCancel(ctx)))
+		err = cmp.Or(f.heal(context.WithoutCancel(ctx)), err) // that it was skipped is no excuse for servers that don't heal
 		b.fleets <- f
 	}()
 	s := &stage{

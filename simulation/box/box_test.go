@@ -198,6 +198,7 @@ func TestBrokenDrivers(t *testing.T) {
 		`hasn't answered hello within`:                                                             nil,
 		`ended (exit status 3); its standard error ends with: the driver gives up`:                 {hello, opened, givesUp},
 		`printed "connecting to the servers ...", which isn't JSON; logs belong on standard error`: {hello, opened, "connecting to the servers ..."},
+		`printed a line of more than 65536 bytes`:                                                  {hello, opened, strings.Repeat("x", 100<<10)},
 		`answered to id 10, which nobody asked`:                                                    {hello, opened, `{"id":10}`},
 		`in which "held" is the wrong type, a string`:                                              {hello, opened, `{"id":3,"held":"yes"}`},
 		`which has neither an id nor the event "lost"`:                                             {hello, opened, `{"event":"found"}`},
@@ -365,7 +366,7 @@ func TestReport(t *testing.T) {
 	b.conclude()
 	r := b.report
 	text := r.Text(true)
-	text = text[:strings.Index(text, "\nlost update by pause")]
+	text = text[:strings.Index(text, "\ntwo holders by restart")]
 	assert.Equal(t, `<a client>, 5 x redis, TTL 0s, in 0s
 
 fault     plays  struck  found, in how many plays                                            the Redis document's lock
@@ -388,7 +389,11 @@ never free without a fault, in "a title"
 stale write by pause, shortened from "a title"
   a limit of the algorithm: c1 wrote late (again in 1 of 1 play).
   again: -servers 4 -ttl 1s -schedule "pause c1"
-     1    0.00s  c1  wrote                  lease 2, token 5, value 0  <--
+     1    0.00s  c1  wrote                  lease 2, token 5, value 0  <-- stale write, lost update
+
+lost update by pause, shortened from "a title"
+  a limit of the algorithm: c1 wrote over (not played again).
+  again: -servers 4 -ttl 1s -schedule "pause c1"
 `, text)
 	assert.Equal(t, []string{
 		"Verdict: <a client> breaks promises that the Redis document's lock keeps: without a fault: never free.",

@@ -3,7 +3,6 @@ package box
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
@@ -66,21 +65,4 @@ func (b *Broken) text() string {
 		again = fmt.Sprintf("again in %d of %s", b.Repeated, wrap.Count(b.Again, "play"))
 	}
 	return fmt.Sprintf("%s %s, %s %q\n  %s: %s (%s).\n  again: %s\n", b.Kind, by, in, b.Title, whose, b.Finding().Text, again, b.Flags())
-}
-
-// history is what happened, with a mark at what shows the finding.
-func (b *Broken) history() string {
-	var text strings.Builder
-	for i, e := range slices.Collect(b.Shown.Record.All()) {
-		shows := b.Finding().Seq == i+1
-		if e.Op == "" && !shows {
-			continue
-		}
-		line := fmt.Sprintf("  %4d %7.2fs  %-2s  %-21s  %s", i+1, e.At.Seconds(), e.Process, e.Op, details(e))
-		if shows {
-			line += "  <--"
-		}
-		fmt.Fprintln(&text, strings.TrimRight(line, " "))
-	}
-	return text.String()
 }

@@ -10,7 +10,7 @@
 //
 // The box records what happens, and does the reads and writes at the resource itself, for the
 // client that says that it holds the lock. All findings follow from the order of the record, see
-// Kind. Only Slow, NoAnswer and LossUntold measure a time; they allow for a busy machine.
+// Kind. Only NoProgress, NoAnswer, LossUntold and Slow depend on a clock; they allow for a busy machine.
 //
 // A Fleet is the servers alone, with their faults, for tests that have clients of their own:
 // docs/reference/servers.md.

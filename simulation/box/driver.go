@@ -25,6 +25,7 @@ const (
 	startLimit  = 60 * time.Second // until it has answered hello or open, because it may be compiled first, and until its client got its first lock
 	answerLimit = 20 * time.Second // until it has answered anything else
 	endLimit    = 5 * time.Second  // until it has ended after its input has
+	longestLine = 64 << 10         // bytes
 	saidLength  = 400              // bytes of its standard error in an error
 )
 
@@ -74,6 +75,10 @@ func (d *clientProcess) Write(p []byte) (int, error) {
 		if d.line = rest; len(bytes.TrimSpace(line)) > 0 {
 			d.take(line)
 		}
+	}
+	if len(d.line) > longestLine {
+		d.line = nil
+		d.breaks(d.did("printed a line of more than %d bytes", longestLine))
 	}
 	return len(p), nil
 }

@@ -23,14 +23,14 @@ func serversFor(fault string, n int) int {
 	return n
 }
 
-// faultKind is a fault, with what is done in the steps that are its own.
+// faultKind is a fault. Its own steps do these things.
 type faultKind struct {
 	name string
 	own  []verb
 	// random are the ways in which random schedules have it: the steps that begin it, and those that end it. C is a
 	// client, and S are servers.
 	random [][2]string
-	// once: a random schedule has it no second time.
+	// once: a random schedule has it at most once.
 	once bool
 	// limits are what the lock of the Redis document shows in the cases: on several servers Redlock, on one server
 	// SET NX PX with a delete that compares. TestLimits plays it.
@@ -53,7 +53,7 @@ var faultKinds = []faultKind{
 	{name: "restart", own: []verb{start}, random: [][2]string{{"stop S, start S", ""}}, limits: bothHold},
 	{name: "old data", own: []verb{save}, random: [][2]string{{"save S", ""}, {"stop S, start S", ""}}, limits: bothHold},
 	{name: "flush", own: []verb{flush}, random: [][2]string{{"flush S", ""}}, limits: bothHold},
-	// The clocks of other servers would be no minority.
+	// Once, because the clocks of two minorities may be those of a majority.
 	{name: clockFault, own: []verb{ahead, behind}, random: [][2]string{{"ahead S", "right S"}, {"behind S", "right S"}}, once: true, limits: bothHold},
 	// No server fails twice.
 	{name: "failover", own: []verb{fail}, random: [][2]string{{"follow S, lag S", "fail S"}}, once: true, limits: bothHold},
@@ -82,7 +82,7 @@ func isLimit(fault string, kind Kind) bool {
 	return slices.Contains(limits, kind) || kind == LostUpdate && slices.Contains(limits, TwoHolders)
 }
 
-// faultNamed returns a fault, and an empty one for a name that is no fault's.
+// faultNamed returns the fault with the name, or an empty one.
 func faultNamed(name string) faultKind {
 	for _, f := range faultKinds {
 		if f.name == name {
@@ -92,7 +92,7 @@ func faultNamed(name string) faultKind {
 	return faultKind{}
 }
 
-// faultVerb is what a step does, and cut for all that is done to a link.
+// faultVerb is what a step does, or cut if it is done to a link.
 func (s Step) faultVerb() verb {
 	if forms[s.Do] == linkLast {
 		return cut

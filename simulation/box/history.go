@@ -3,7 +3,6 @@
 package box
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,9 +25,6 @@ type history struct {
 
 // recordKey is the lock in a record.
 const recordKey = "k"
-
-// refused are the Words of a read or a write that the resource refused because of its token.
-const refused = "refused"
 
 // findsOver is the Op of an event in which a client says that its lease is over.
 const findsOver = "finds its lease over"
@@ -73,24 +69,6 @@ func (h *history) executed(e record.Event) {
 	noted := h.note(e.Process, e.Kind, "", "")
 	e.At = noted.At
 	*noted = e
-}
-
-// details are what a text says of an event, beside its client and Op.
-func details(e *record.Event) string {
-	var all []string
-	if e.Lease > 0 && e.Goroutine > 1 {
-		all = append(all, fmt.Sprintf("lease %d", e.Goroutine))
-	}
-	if e.Token > 0 {
-		all = append(all, fmt.Sprintf("token %d", e.Token))
-	}
-	if e.Op == "read" || e.Op == "wrote" {
-		all = append(all, fmt.Sprintf("value %d", e.Value))
-	}
-	if e.Words != "" && e.Words != e.Op {
-		all = append(all, e.Words)
-	}
-	return strings.Join(all, ", ")
 }
 
 // findingsIn returns what follows from a history's order. That a write was executed late is no

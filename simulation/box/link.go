@@ -94,7 +94,7 @@ func (l *link) caught() bool {
 	}
 }
 
-// until waits until a condition is true about which no message is sent, for as long as a driver's answer may take.
+// until polls until a condition is true, for as long as a driver's answer may take.
 func until(ctx context.Context, is func() bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errNoAnswer)
 	defer cancel()

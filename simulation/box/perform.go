@@ -138,8 +138,8 @@ func (s *stage) meets(c *client) {
 	}
 }
 
-// breaks carries out a fault, or ends it. It strikes if a client holds the lock or asks for it: if it is about a client,
-// that one.
+// breaks carries out a fault, or ends it. A fault of one client strikes if that client holds the lock or asks for it,
+// and any other fault if some client does.
 func (s *stage) breaks(step Step, c *client) error {
 	s.note(step.Client, record.Noted, "fault", step.String())
 	s.untidy = s.untidy || step.Do != await && step.Do != gone

@@ -1,7 +1,9 @@
 package box
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/simulation/record"
@@ -40,4 +42,47 @@ func (p Play) doubtful() bool {
 	return len(p.Findings) > 0 && !slices.ContainsFunc(p.Findings, func(f Finding) bool {
 		return !slices.Contains([]Kind{NoProgress, LossUntold, OverOnArrival}, f.Kind)
 	})
+}
+
+// history is what happened, with a mark at what shows a finding.
+func (p Play) history() string {
+	var text strings.Builder
+	for i, e := range p.Record {
+		var shows []Kind
+		for _, f := range p.Findings {
+			if f.Seq == i+1 {
+				shows = append(shows, f.Kind)
+			}
+		}
+		if e.Op == "" && len(shows) == 0 {
+			continue
+		}
+		line := fmt.Sprintf("  %4d %7.2fs  %-2s  %-21s  %s", i+1, e.At.Seconds(), e.Process, e.Op, details(e))
+		if len(shows) > 0 {
+			line += "  <-- " + listed(shows)
+		}
+		fmt.Fprintln(&text, strings.TrimRight(line, " "))
+	}
+	return text.String()
+}
+
+// refused are the Words of a read or a write that the resource refused because of its token.
+const refused = "refused"
+
+// details are what a text says of an event, beside its client and Op.
+func details(e *record.Event) string {
+	var all []string
+	if e.Lease > 0 && e.Goroutine > 1 {
+		all = append(all, fmt.Sprintf("lease %d", e.Goroutine))
+	}
+	if e.Token > 0 {
+		all = append(all, fmt.Sprintf("token %d", e.Token))
+	}
+	if e.Op == "read" || e.Op == "wrote" {
+		all = append(all, fmt.Sprintf("value %d", e.Value))
+	}
+	if e.Words != "" && e.Words != e.Op {
+		all = append(all, e.Words)
+	}
+	return strings.Join(all, ", ")
 }

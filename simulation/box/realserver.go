@@ -72,7 +72,7 @@ func (s *realServer) start(ctx context.Context) error {
 }
 
 // other returns the address of a spare server. It is empty at first, and runs on when its play is
-// over, so that it has been up for long.
+// over, so that it has been up for a long time.
 func (s *realServer) other(ctx context.Context) (addr string, err error) {
 	if s.spare == nil {
 		if s.spare, err = redisproc.Start(ctx, s.config); err != nil {

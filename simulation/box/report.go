@@ -25,7 +25,7 @@ type Report struct {
 	Tallies []*Tally `json:"faults"`
 	// Broken is what was found, by faults: first what only this client shows, the worst first.
 	Broken []*Broken `json:"broken,omitempty"`
-	// WhySkipped is why the first play was skipped that was, see Tally.
+	// WhySkipped is why the first skipped play was skipped, see Tally.
 	WhySkipped string        `json:"why_skipped,omitempty"`
 	Took       time.Duration `json:"took_ns"`
 
@@ -124,7 +124,7 @@ func (r Report) row(t *Tally) string {
 	return cmp.Or(strings.Join(all, ", "), "-")
 }
 
-// conclusions say in sentences whose findings the findings are, and what is not known.
+// conclusions says in sentences which findings are the client's own and which are limits, and what is not known.
 func (r Report) conclusions() (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	own, limit := r.list(func(b *Broken) bool { return !b.Limit }), r.list(func(b *Broken) bool { return b.Limit })
@@ -165,7 +165,7 @@ func (r Report) subject() string {
 	return fmt.Sprintf("%s, %d x %s", strings.TrimSpace(r.Name+" "+r.Version), r.Count, r.Servers)
 }
 
-// Text returns the report as text: the table and the findings; and what happened, of all.
+// Text returns the report as text: the table and the findings; and what happened in their plays, if all is set.
 func (r Report) Text(all bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, TTL %v, in %v\n\n", r.subject(), r.TTL, r.Took.Round(time.Second))
@@ -184,10 +184,11 @@ func (r Report) Text(all bool) string {
 			fmt.Fprintf(&b, "%s: %s\n", kind, kind.Means())
 		}
 	}
-	for _, k := range r.Broken {
+	for i, k := range r.Broken {
 		b.WriteString("\n" + k.text())
-		if all {
-			b.WriteString(k.history())
+		told := slices.ContainsFunc(r.Broken[:i], func(o *Broken) bool { return slices.Equal(o.Shown.Record, k.Shown.Record) })
+		if all && !told {
+			b.WriteString(k.Shown.history())
 		}
 	}
 	for _, sentence := range r.conclusions() {

@@ -107,8 +107,8 @@ func (b *box) playAll(ctx context.Context, cases iter.Seq[Case]) error {
 	return cmp.Or(all.Wait(), context.Cause(ctx))
 }
 
-// took counts a play, or that it was skipped. It returns the error that ends the run: that of a skipped play only
-// if no play comes about.
+// took counts a play, or that it was skipped. It returns the error that ends the run. The error of a skipped play ends
+// it only if nothing has been played.
 func (b *box) took(c Case, p Play, err error) error {
 	skipped := errors.As(err, &skippedError{})
 	if err != nil && !skipped {
@@ -133,9 +133,9 @@ func (b *box) took(c Case, p Play, err error) error {
 	return nil
 }
 
-// conclude ends the report. It puts each finding under the fault that its schedule shows: another one than that for
-// which it was played if it was made so short that it lacks that one's steps. Of two of a kind then the one stays that
-// came again more often.
+// conclude ends the report. It puts each finding under the fault that its schedule shows. That may differ from the
+// fault that it was played for, whose steps may have been left out. If two findings of a kind then have one fault,
+// the one that was repeated more often stays.
 func (b *box) conclude() {
 	for _, k := range b.report.Broken {
 		if fault := k.Shown.Schedule.faultOf(k.Fault); fault != k.Fault {
@@ -197,8 +197,8 @@ func (b *box) repeat(ctx context.Context, k *Broken) {
 	}
 }
 
-// shrink makes the schedule of a finding shorter that is the client's own. The faults go first: what is found without
-// them is not their work.
+// shrink makes the schedule of one of the client's own findings shorter. It leaves the faults out first: what is found
+// without them is not their work.
 func (b *box) shrink(ctx context.Context, k *Broken) {
 	if ctx.Err() != nil || isLimit(k.Fault, k.Kind) {
 		return

@@ -41,9 +41,9 @@ func (l *Log) Add(at time.Duration, kind EventKind, process, place string) *Even
 type Event struct {
 	At   time.Duration // true time
 	Kind EventKind
-	// Process and Place say where it happened. Place is a server or the Resource. A server that an
-	// address leads to beside another has that one's name with a ' or a ~, in what it does (Voted,
-	// Answered), but not in what is sent to it. A link fault has the patterns of both.
+	// Process and Place say where it happened. Place is a server or the Resource. The second server at
+	// an address has the name of the first with a ' or a ~, in what it does (Voted, Answered), but not
+	// in what is sent to it. A link fault has the patterns of both.
 	Process, Place string
 	// Goroutine is the goroutine's number in its process, see simulation.Client.Goroutine.
 	Goroutine int
@@ -102,8 +102,8 @@ const (
 	Forever time.Duration = math.MaxInt64
 )
 
-// Change is what a request of the library left of its locks on a server, or whose lease was acquired. The text of
-// the log leaves it out.
+// Change is what a request of the library left of its locks on a server. If a lease was acquired, it has only the
+// Value. The text of the log leaves it out.
 type Change struct {
 	// Value is the round's.
 	Value string

@@ -1,7 +1,6 @@
 // Package search finds schedules of faults that break a lock, and shrinks them to a
-// readable size. It alone answers which faults together break a critical section that nobody has
-// thought about, and it alone finds bugs that need several faults and a long run. Each workload reaches
-// code that the others don't:
+// readable size. It alone finds combinations of faults that nobody has thought of, and bugs that need
+// several faults and a long run. Each workload reaches code that the others don't:
 //
 //   - mixed: one lock, used in every way. The matrix counts its violations.
 //   - relay: hand-offs between processes and between the goroutines of a process.

@@ -33,7 +33,7 @@ func (d draws) pick(about, n int) int { return d.c.Pick(uint64(d.base+about), n)
 // ms is some whole milliseconds, fewer than most.
 func (d draws) ms(about, most int) time.Duration { return d.some(about, 0, most) }
 
-// some is some whole milliseconds, fewer than most, and none in the share without of most.
+// some is some whole milliseconds, fewer than most-without: none with a probability of about without/most.
 func (d draws) some(about, without, most int) time.Duration {
 	return time.Duration(max(0, d.pick(about, most)-without)) * time.Millisecond
 }

@@ -24,7 +24,8 @@ type Report struct {
 // Finding is one kind of violation, with the assumption that may excuse it.
 type Finding struct {
 	Kind record.ViolationKind
-	// Assumption is the one that a check saw broken, or else the first one that a fault before the violation had broken. 0: none excuses it.
+	// Assumption is the one that a check saw broken, or else the first one that a fault before the violation had
+	// broken. 0: none excuses it.
 	Assumption Assumption
 	// Observed is the Assumption if a check saw it broken, and 0 otherwise.
 	Observed Assumption

@@ -10,7 +10,7 @@
 //	redlocksim explore -design default -seeds 5000   random faults: what breaks a design, made small
 //	redlocksim explore -within                       only covered faults: every finding is a bug
 //
-// Every command exits with 0 on success, 1 on failure and 2 for wrong usage.
+// Every command exits with 0 on success, 1 on failure and 2 for wrong usage. box -h has its other codes.
 package main
 
 import (

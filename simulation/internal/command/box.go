@@ -37,7 +37,7 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	}
 	flags.IntVar(&o.Servers, "servers", 0, "how many servers, 1 to 9 (default: 5, or 1 for a client that takes one)")
 	flags.StringVar(&o.Binary, "server", "", "the `program` to start as a server (default: redis-server)")
-	flags.BoolVar(&o.Embedded, "embedded", false, "servers in this process, as where no redis-server is installed")
+	flags.BoolVar(&o.Embedded, "embedded", false, "servers in this process, as when no redis-server is installed")
 	flags.DurationVar(&o.TTL, "ttl", 1500*time.Millisecond, "how long leases last, 200ms to 1m")
 	flags.DurationVar(&o.For, "for", 90*time.Second, "for how long random schedules are played after the fixed ones")
 	flags.DurationVar(&o.ShrinkFor, "shrink", 20*time.Second, "for how long the schedules of the client's own findings are made shorter, before those of all findings are played again; 0: neither")

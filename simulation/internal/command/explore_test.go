@@ -66,7 +66,7 @@ func TestExploreIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	code, out, errs := said(ctx, "explore", "-seeds", "1000000")
-	require.Equal(t, exitFail, code)
+	require.Equal(t, exitInterrupted, code)
 	assert.Contains(t, out, "mixed with default, INTERRUPTED after 0 of 1000000: 0 runs")
 	assert.Contains(t, errs, "interrupted")
 }

@@ -46,7 +46,7 @@ func runList(_ context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 func listAll(w io.Writer) {
-	fmt.Fprintln(w, "scenarios (breaks: how many of the designs that it is played with)")
+	fmt.Fprintln(w, "scenarios, each with the number of its designs that it breaks")
 	for _, s := range scenarios.All() {
 		broken := 0
 		for _, v := range s.Verdicts {

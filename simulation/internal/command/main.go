@@ -54,7 +54,7 @@ var commands = []command{
 // program, in what it prints; "" is that of redlocksim.
 func Main(started string, args []string) {
 	start = cmp.Or(started, start)
-	// Simulated runs leave little behind and much to collect, and there is memory to do that more rarely.
+	// Simulated runs allocate much and keep little, so rarer collections cost little memory.
 	debug.SetGCPercent(400)
 	// The end of this context stops everything that a command has started. A second Ctrl-C kills the program as usual.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -106,7 +106,7 @@ func execute(ctx context.Context, c command, args []string, stdout, stderr io.Wr
 	switch {
 	case errors.As(err, &wrong):
 		return exitUsage
-	case errors.Is(err, errInterrupted):
+	case ctx.Err() != nil:
 		return exitInterrupted
 	case errors.As(err, &unknown):
 		return exitUnknown

@@ -53,6 +53,7 @@ func TestWrongUsage(t *testing.T) {
 		{"matrix -designs x", "there are setnx,"},
 		{"matrix -faults x", "there are slow, pause,"},
 		{"matrix -seeds 0", "-seeds is 0"},
+		{"matrix -seeds 9999999999", "want 1 to 1000000000"},
 		{"run", "which scenario or fault? Name one"},
 		{"run -seed 3 -design default", "which scenario or fault? Name one"},
 		{"run -design", "flag needs an argument: -design"},

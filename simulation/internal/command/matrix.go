@@ -58,8 +58,8 @@ func (m *matrixRun) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if columns != "" {
 		m.plan.Faults = commas(columns)
 	}
-	if m.plan.Seeds < 1 {
-		return usageError{errors.New("-seeds is 0, want 1 or more")}
+	if most := uint64(1e9); m.plan.Seeds < 1 || m.plan.Seeds > most {
+		return usageError{fmt.Errorf("-seeds is %d, want 1 to %d", m.plan.Seeds, most)}
 	}
 	// Before the first run, because a plan may take hours.
 	if _, err := os.Stat(filepath.Dir(m.html)); err != nil {
@@ -73,6 +73,8 @@ func (m *matrixRun) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return usageError{err}
 	case err != nil && r.Runs == 0:
 		return err
+	case r.Planned == 0:
+		return usageError{errors.New("there is nothing to play: -designs or -faults names none")}
 	}
 	return errors.Join(err, m.print(ctx, stdout, r)) // the finished runs are shown
 }

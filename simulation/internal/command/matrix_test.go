@@ -74,7 +74,7 @@ func TestMatrixIsInterrupted(t *testing.T) {
 	cancel()
 	for _, args := range [][]string{{"-html", ""}, {"matrix"}} {
 		code, out, errs := said(ctx, args...)
-		require.Equal(t, exitFail, code, "%q", args)
+		require.Equal(t, exitInterrupted, code, "%q", args)
 		assert.Regexp(t, `^INTERRUPTED after 0 of \d\d\d+ runs\. Only\s+these are counted\.`, out, "%q", args)
 		assert.Contains(t, errs, "interrupted: this is what had been played")
 	}

@@ -17,7 +17,7 @@ import (
 func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	var design, schedule string
 	var seed uint64
-	flags := flag.NewFlagSet("run", flag.ContinueOnError)
+	flags := flag.NewFlagSet("run [flags] SCENARIO|FAULT", flag.ContinueOnError)
 	flags.StringVar(&design, "design", "", "the `name` of the lock design, see list (default: default, or the first that the scenario is played with)")
 	flags.Uint64Var(&seed, "seed", 0, "the seed")
 	flags.StringVar(&schedule, "schedule", "", "play the faults in this `file` instead, or those of a JSON list such as '[]' (see simulation.ReadSchedule)")

@@ -38,7 +38,7 @@ func runServers(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	flags.IntVar(&o.Servers, "n", 3, "how many servers, 1 to 9")
 	flags.StringVar(&address, "http", "127.0.0.1:0", "the `address` that takes steps; port 0 is a free one")
 	flags.StringVar(&o.Binary, "server", "", "the `program` to start as a server (default: redis-server)")
-	flags.BoolVar(&o.Embedded, "embedded", false, "servers in this process, as where no redis-server is installed; they have fewer faults")
+	flags.BoolVar(&o.Embedded, "embedded", false, "servers in this process, as when no redis-server is installed; they have fewer faults")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}

@@ -22,9 +22,6 @@ type usageError struct{ error }
 // unknownError is what could not be tested.
 type unknownError struct{ error }
 
-// errInterrupted is the error of a command that Ctrl-C ended.
-var errInterrupted = errors.New("interrupted; everything that was started has ended, and nothing is left behind")
-
 // parse parses a command's flags. No argument may follow them.
 func parse(flags *flag.FlagSet, args []string, stderr io.Writer) error {
 	_, err := parseWith(flags, args, "", stderr)
@@ -56,7 +53,7 @@ func parseWith(flags *flag.FlagSet, args []string, what string, stderr io.Writer
 // interrupted returns a readable error for Ctrl-C.
 func interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
-		return errInterrupted
+		return errors.New("interrupted; everything that was started has ended, and nothing is left behind")
 	}
 	return err
 }

@@ -1,5 +1,3 @@
-//go:build unix
-
 package live
 
 import (
@@ -32,6 +30,9 @@ type Case struct {
 	// is that it doesn't get the lock. Else it waits, so that leases can expire first.
 	Schedule string
 }
+
+// DriverCommand is the first argument of this program where it is a driver, see Drive.
+const DriverCommand = "driver"
 
 //go:embed cases.json
 var caseList []byte

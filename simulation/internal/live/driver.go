@@ -30,9 +30,6 @@ type design struct {
 	config simulation.Config
 }
 
-// DriverCommand is the first argument of this program where it is a driver, see Drive.
-const DriverCommand = "driver"
-
 // ErrArguments: a command line names no design.
 var ErrArguments = errors.New("live: bad arguments")
 

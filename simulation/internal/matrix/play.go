@@ -34,7 +34,7 @@ func DefaultPlan() Plan {
 	return p
 }
 
-// find finds what names name.
+// find looks names up.
 func find[T any](names []string, byName func(string) (T, error)) (all []T, err error) {
 	for _, name := range names {
 		one, err := byName(name)
@@ -65,11 +65,11 @@ func (p Plan) begin() (r Result, err error) {
 	return r, nil
 }
 
-// Play plays a Plan. It calls progress, if that isn't nil, with the number of finished runs, and of all runs; calls don't
+// Play plays a Plan. It calls progress, if that isn't nil, with the numbers of finished and of all runs; calls don't
 // overlap. When ctx ends, it stops and returns the result so far, without an error. The result of a whole Plan depends
 // only on the Plan.
 //
-// Errors Are byname.ErrUnknown.
+// The error Is byname.ErrUnknown, or that of a run.
 func Play(ctx context.Context, p Plan, progress func(runs, of int)) (Result, error) {
 	r, err := p.begin()
 	if err != nil {

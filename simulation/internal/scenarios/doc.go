@@ -10,9 +10,9 @@
 //	...
 //	err = s.Check(r, d) // nil: it ended as the scenario says
 //
-// A Scenario describes the events, the remedy and the source of the claim. It has a Verdict for each suitable design: the kinds of
-// violations that every run shows, with any seed. A verdict without violations names
-// counters that must not be zero, which prove that the run came close to one.
+// A Scenario describes the events, the remedy and the source of the claim. It has a Verdict for each
+// suitable design: the kinds of violations that every run shows, with any seed. A verdict without
+// violations names counters that must not be zero, which prove that the run came close to one.
 //
 // What the clients do is a script: steps such as "acquire", "update" and "until 5 s".
 //

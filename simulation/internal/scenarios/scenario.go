@@ -178,7 +178,7 @@ func (s Scenario) Check(r simulation.Result, d designs.Design) error {
 	return nil
 }
 
-// Happened says which event happened that mustn't, or which one didn't that must.
+// Happened returns an error if an event of Never happened, or an event of Reached did not.
 func (v Verdict) Happened(log record.Log) error {
 	for _, event := range v.Never {
 		if n := happened(log, event); n > 0 {

@@ -28,9 +28,9 @@ var ErrNoToolchain = errors.New("the page's engine is built with the go command,
 // engine is the program that runs in the worker.
 const engine = "github.com/redquorum/redlock/simulation/internal/play/engine"
 
-// Build writes the page's files into a folder, which is created if it is missing, and builds the engine. They work in every folder of every
-// host. Before it builds, it says so on progress. It needs the go command; without it the error Is ErrNoToolchain. The current folder has
-// to be one of this module, or of one that requires it.
+// Build writes the page's files into a folder, which is created if it is missing, and builds the engine. They work in
+// every folder of every host. Before it builds, it says so on progress. It needs the go command; without it the error Is
+// ErrNoToolchain. The current folder has to be in this module, or in one that requires it.
 func Build(ctx context.Context, folder string, progress io.Writer) error {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {

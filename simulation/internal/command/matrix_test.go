@@ -50,7 +50,7 @@ func TestFirstScreen(t *testing.T) {
 func TestMatrixOfTwoDesigns(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.html")
 	text, _ := does(t, exitOK, "matrix", "-designs", "redlock,token-admit", "-faults", "restart-empty, cut", "-seeds", "20", "-html", page)
-	assert.Regexp(t, `(?m)^restart-empty: redlock [\d.]+%, token-admit none$`, text)
+	assert.Regexp(t, `(?m)^restart-empty: redlock [\d.]+ %, token-admit none$`, text)
 	assert.Regexp(t, `(?m)^cut: redlock none, token-admit none$`, text)
 	assert.Regexp(t, `redlock / restart-empty: \d+ of 20 runs: [\d.]+ % \([\d.]+ to [\d.]+ %\)`, text)
 	seed := regexp.MustCompile(`redlock / restart-empty: .*two\s+holders\s+in\s+\d+,\s+first\s+with\s+seed\s+(\d+)`).FindStringSubmatch(strings.ReplaceAll(text, "\n    ", " "))

@@ -42,7 +42,7 @@ func sample(t *testing.T) report.Report {
 	}
 	return report.Report{
 		Title: "Lock designs", Version: "v0.1.0", Command: "go run redlocksim", Seeds: "0:1000", Runs: 7000, Notes: []string{"Each run is a simulation."},
-		Summary: report.Summary{Matrix: m, Runs: 1000, Note: "A lock fails if two clients hold it at once."}, Matrix: m,
+		Summary: report.Summary{Matrix: m, Runs: 1000, Note: "A lock fails if two clients hold it at once.", Others: "Other faults: suspend 1 %."}, Matrix: m,
 	}
 }
 
@@ -74,7 +74,7 @@ func TestHTML(t *testing.T) {
 	for _, want := range []string{
 		"prefers-color-scheme:dark", "Content-Security-Policy", `lang="en"`, `name="viewport"`, `<td class="bad unexpected">`, `<td class="unavailable">`, "Never reached: a clock was seen to jump", `<td class="bad"><a href="#cell-redlock-jump">100 %</a></td>`,
 		`<div id="cell-redlock-jump">`, "<th scope=\"col\">Redlock as\ndocumented</th>", `<a href="#cell-default-loss">none</a>`,
-		"Found: lost update in 1000; two holders in 312, first with seed 3.", "!! two holders",
+		"<p>Other faults: suspend 1 %.</p>", "Found: lost update in 1000; two holders in 312, first with seed 3.", "!! two holders",
 	} {
 		assert.Contains(t, page, want)
 	}
@@ -95,6 +95,7 @@ func TestText(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{short.String(), "of 1 000 runs each"},
 		{short.String(), "Redlock as this documented library"},
+		{short.String(), "! none none Other faults: suspend 1 %. A lock fails"},
 		{short.String(), "a process stops - 0.1 %~"},
 		{short.String(), "clocks of two rates 3.1 % 0.3 %!"},
 		{short.String(), "a clock jumps 100 % ?"},

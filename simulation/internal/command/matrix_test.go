@@ -62,6 +62,7 @@ func TestMatrixOfTwoDesigns(t *testing.T) {
 	require.NoError(t, err)
 	command := start + " matrix -designs redlock,token-admit -faults 'restart-empty, cut' -seeds 20 -html " + page
 	assert.Contains(t, html.UnescapeString(string(written)), command)
+	assert.Contains(t, string(written), "<code>"+start+" run restart-empty -design redlock -seed ")
 	again, _ := does(t, exitOK, words(t, command)...)
 	assert.Equal(t, text, again)
 }

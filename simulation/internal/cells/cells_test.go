@@ -105,6 +105,17 @@ func TestRulesAreSound(t *testing.T) {
 			assert.NoError(t, err)
 		}
 	}
+	// Reasons are about what the design has.
+	for _, own := range []struct{ fault, design, why string }{
+		{"rate", "redlock", "no client watches the servers' clocks"},
+		{"rate", "default", "servers whose clocks are found to be off do not vote"},
+		{"all", "redlock", "flushed servers"},
+		{"all", "default", "servers that split"},
+		{"flush", "wait-one", "the only server that is asked"},
+	} {
+		want, _ := ExpectationOf(own.fault, own.design)
+		assert.Contains(t, want.Why, own.why, own.design)
+	}
 	for _, f := range Faults() {
 		for _, d := range designs.All() {
 			_, ok := ExpectationOf(f.Name, d.Name)

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/designs"
@@ -13,6 +14,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/internal/wrap"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // runList lists all scenarios, designs and faults, or one of them in full.
@@ -49,8 +51,8 @@ func listAll(w io.Writer) {
 	fmt.Fprintln(w, "scenarios, each with the number of its designs that it breaks")
 	for _, s := range scenarios.All() {
 		broken := 0
-		for _, v := range s.Verdicts {
-			if !v.Safe() {
+		for _, d := range s.Designs() {
+			if v := s.Verdicts[d.Name]; !v.Safe() && harmless(d, v.Kinds) == "" {
 				broken++
 			}
 		}
@@ -69,6 +71,14 @@ func listAll(w io.Writer) {
 		wrap.Paragraph(w, fmt.Sprintf("  %-17s ", f.Name), f.Title)
 	}
 	wrap.Paragraph(w, "\n", fmt.Sprintf("explore takes the kinds of faults (-faults restart,step): %s.", strings.Trim(fmt.Sprint(fault.Kinds()), "[]")))
+}
+
+// harmless says so if a design promises none of what these violations break.
+func harmless(d designs.Design, kinds []record.ViolationKind) string {
+	if len(kinds) == 0 || slices.ContainsFunc(kinds, func(kind record.ViolationKind) bool { return cells.Promised(d, kind) }) {
+		return ""
+	}
+	return " (no harm: the resource checks tokens)"
 }
 
 // paragraphs writes pairs of a heading and a text, and leaves out those without a text.
@@ -106,7 +116,8 @@ func printScenario(w io.Writer, s scenarios.Scenario) {
 	}
 	fmt.Fprintln(w, "\nverdicts:")
 	for _, d := range s.Designs() {
-		fmt.Fprintf(w, "  %-17s %v\n", d.Name, s.Verdicts[d.Name])
+		v := s.Verdicts[d.Name]
+		fmt.Fprintf(w, "  %-17s %v%s\n", d.Name, v, harmless(d, v.Kinds))
 	}
 }
 
@@ -117,7 +128,7 @@ func printDesign(w io.Writer, d designs.Design) {
 	fmt.Fprintln(w, "\nverdicts:")
 	for _, s := range scenarios.All() {
 		if v, ok := s.Verdicts[d.Name]; ok {
-			wrap.Paragraph(w, fmt.Sprintf("  %-5s ", s.ID), fmt.Sprintf("%s: %v", s.Title, v))
+			wrap.Paragraph(w, fmt.Sprintf("  %-5s ", s.ID), fmt.Sprintf("%s: %v%s", s.Title, v, harmless(d, v.Kinds)))
 		}
 	}
 }

@@ -20,7 +20,8 @@ func TestList(t *testing.T) {
 		assert.True(t, strings.Contains(all, "  "+d.Name+" "), d.Name)
 	}
 	for what, lines := range map[string][]string{
-		"":      {`^  pause +clients stop`, `\(-faults restart,step\): pause suspend `},
+		"S26":   {`^  default +stale write, two holders$`, `^  token-admit +two holders \(no harm: the resource checks tokens\)$`},
+		"":      {`^  S26 +10 of 14 `, `^  pause +clients stop`, `\(-faults restart,step\): pause suspend `},
 		"s4":    {`^S4: A server's clock jumps forward$`, `Kleppmann`, `^  redlock +stale write, two holders$`, `^  default +none$`},
 		"S4b":   {`^what helps: nothing: `},
 		"pause": {`^source: Kleppmann 2016`, `^  token-admit +no run should break this lock, because the resource`},

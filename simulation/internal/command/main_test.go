@@ -58,6 +58,7 @@ func TestWrongUsage(t *testing.T) {
 		{"run -seed 3 -design default", "which scenario or fault? Name one"},
 		{"run -design", "flag needs an argument: -design"},
 		{"run S4 -seed 1 S5", `unexpected argument "S5"`},
+		{"run S4 redlock", `unexpected argument "redlock": want -design redlock`},
 		{"run S99", `no scenario "S99"`},
 		{"run S4 -design x", "no design of S4"},
 		{"run pause -design x", "no design"},

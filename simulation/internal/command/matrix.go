@@ -151,6 +151,11 @@ func (m *matrixRun) repeated() string {
 
 func (m *matrixRun) page(r matrix.Result) (report.Report, error) {
 	table, err := r.WithLogs()
+	for _, row := range table.Cells {
+		for j := range row {
+			row[j].Command = strings.Replace(row[j].Command, "redlocksim", start, 1)
+		}
+	}
 	page := report.Report{
 		Title: "What breaks a lock on Redis", Version: quorum.Version(),
 		Command: m.repeated(), Seeds: fmt.Sprintf("0:%d", m.plan.Seeds), Runs: r.Runs,

@@ -50,7 +50,7 @@ func TestFirstScreen(t *testing.T) {
 func TestMatrixOfTwoDesigns(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.html")
 	text, _ := does(t, exitOK, "matrix", "-designs", "redlock,token-admit", "-faults", "restart-empty, cut", "-seeds", "20", "-html", page)
-	assert.Regexp(t, `(?m)^restart-empty: redlock [\d.]+%, token-admit none$`, text)
+	assert.Regexp(t, `(?m)^restart-empty: redlock [\d.]+ %, token-admit none$`, text)
 	assert.Regexp(t, `(?m)^cut: redlock none, token-admit none$`, text)
 	assert.Regexp(t, `redlock / restart-empty: \d+ of 20 runs: [\d.]+ % \([\d.]+ to [\d.]+ %\)`, text)
 	seed := regexp.MustCompile(`redlock / restart-empty: .*two\s+holders\s+in\s+\d+,\s+first\s+with\s+seed\s+(\d+)`).FindStringSubmatch(strings.ReplaceAll(text, "\n    ", " "))
@@ -61,7 +61,7 @@ func TestMatrixOfTwoDesigns(t *testing.T) {
 	written, err := os.ReadFile(page)
 	require.NoError(t, err)
 	command := start + " matrix -designs redlock,token-admit -faults 'restart-empty, cut' -seeds 20 -html " + page
-	for _, words := range []string{command, "(judged by the data)", "no run should break this lock, because "} {
+	for _, words := range []string{command, "(judged by the data)", "no run should break this lock, because ", "<code>" + start + " run restart-empty -design redlock -seed "} {
 		assert.Contains(t, html.UnescapeString(string(written)), words)
 	}
 	again, _ := does(t, exitOK, words(t, command)...)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
@@ -45,6 +46,9 @@ func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	title := fmt.Sprintf("%s: %s · %s · seed %d", p.Base, p.Title, p.Design, p.Seed)
 	timeline.Of(p.Result.Log).Text(stdout, title)
 	fmt.Fprintf(stdout, "\nfound: %s", play.Found(p.Result))
+	if d, err := designs.ByName(p.Design); err == nil {
+		fmt.Fprint(stdout, harmless(d, p.Result.Kinds()))
+	}
 	if p.Expected != play.Anything {
 		fmt.Fprintf(stdout, "; expected: %s", p.Expected)
 	}

@@ -42,6 +42,8 @@ func TestRun(t *testing.T) {
 	held, _ := does(t, exitOK, "run", "S4")
 	assert.Contains(t, held, "· default ·")
 	assert.Contains(t, held, "found: none; expected: none")
+	fenced, _ := does(t, exitOK, "run", "S26", "-design", "token-admit")
+	assert.Contains(t, fenced, "found: two holders (no harm: the resource checks tokens); expected: two holders\n")
 	fault, _ := does(t, exitOK, "run", "cut", "-seed", "2")
 	assert.Contains(t, fault, "expected: no run should break this lock, because two majorities share a server")
 }

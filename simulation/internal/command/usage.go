@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/redquorum/redlock/simulation/designs"
 )
 
 // start is the command line that starts the program, in what it prints.
@@ -44,7 +46,11 @@ func parseWith(flags *flag.FlagSet, args []string, what string, stderr io.Writer
 		case flags.NArg() == 0:
 			return word, nil
 		case word != "" || what == "":
-			return "", usageError{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
+			hint := ""
+			if _, err := designs.ByName(flags.Arg(0)); err == nil && flags.Lookup("design") != nil {
+				hint = ": want -design " + flags.Arg(0)
+			}
+			return "", usageError{fmt.Errorf("unexpected argument %q%s", flags.Arg(0), hint)}
 		}
 		word, args = flags.Arg(0), flags.Args()[1:]
 	}

@@ -137,6 +137,14 @@ func TestOvervaluedCountsInNoCell(t *testing.T) {
 	}
 }
 
+// The summary names the faults that break this library and have no row.
+func TestOtherFaults(t *testing.T) {
+	assert.Equal(t, "Other faults that break this library: evict (100 %).", made(t, "evict", "default", record.TwoHolders).Summary().Others)
+	assert.Empty(t, made(t, "pause", "default", record.TwoHolders).Summary().Others)
+	assert.Empty(t, made(t, "evict", "redlock", record.TwoHolders).Summary().Others)
+	assert.Empty(t, made(t, "evict", "default").Summary().Others)
+}
+
 // Beliefs don't count if the resource checks tokens.
 func TestWhatCounts(t *testing.T) {
 	r := made(t, "pause", "token-admit", record.TwoHolders)

@@ -1,6 +1,12 @@
 package matrix
 
-import "github.com/redquorum/redlock/simulation/internal/report"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redquorum/redlock/simulation/internal/report"
+)
 
 // chosenDesigns are the summary's columns: each adds one thing to the one before it.
 var chosenDesigns = []report.Axis{
@@ -37,6 +43,16 @@ func (r Result) Summary() report.Summary {
 			s.Runs = max(s.Runs, c.Runs)
 		}
 		s.Cells = append(s.Cells, row)
+	}
+	var others []string
+	for _, f := range r.faults {
+		c := r.cell("default", f.Name).report()
+		if c.Violated > 0 && !slices.ContainsFunc(s.Faults, func(row report.Axis) bool { return row.Name == f.Name }) {
+			others = append(others, fmt.Sprintf("%s (%s)", f.Name, c.Word()))
+		}
+	}
+	if len(others) > 0 {
+		s.Others = "Other faults that break this library: " + strings.Join(others, ", ") + "."
 	}
 	return s
 }

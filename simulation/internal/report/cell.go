@@ -66,10 +66,19 @@ func (c Cell) Interval() (low, high float64) {
 }
 
 // legend explains the words of cells.
-const legend = `none: no violation was found. ?: none was found, but what it depends on never happened, so that it shows nothing. !: not as expected. -: not played.`
+const legend = `none: no violation was found. ?: none was found, but what it depends on never happened, so that it shows nothing. ~: the lock was only unavailable, nobody got it. !: not as expected. -: not played.`
 
-// Word is a cell as a word: the rate of violations in at most four letters, "none", "?" for a 0 that shows
-// nothing, or "-" if it was not played. "!" marks an unexpected result.
+// unavailable are the kinds of violations that only keep clients waiting.
+var unavailable = []string{string(record.NoProgress), string(record.NeverFree), string(record.Stuck)}
+
+// Unavailable reports whether all violations are of these kinds.
+func (c Cell) Unavailable() bool {
+	harm := slices.DeleteFunc(slices.Collect(maps.Keys(c.Kinds)), func(kind string) bool { return slices.Contains(unavailable, kind) })
+	return len(c.Kinds) > 0 && len(harm) == 0
+}
+
+// Word is a cell as a word: the rate of violations in at most five letters, "none", "?" for a 0 that shows
+// nothing, or "-" if it was not played. "~" marks a lock that was only Unavailable, "!" an unexpected result.
 func (c Cell) Word() string {
 	word, p := "none", 100*c.Rate()
 	switch {
@@ -79,15 +88,18 @@ func (c Cell) Word() string {
 		word = "?"
 	case c.Violated == 0:
 	case c.Violated == c.Runs:
-		word = "100%"
+		word = "100 %"
 	case p < 0.1:
-		word = "<.1%"
+		word = "<.1 %"
 	case p < 9.95:
-		word = strconv.FormatFloat(p, 'f', 1, 64) + "%"
+		word = strings.TrimSuffix(strconv.FormatFloat(p, 'f', 1, 64), ".0") + " %"
 	case p > 99:
-		word = ">99%"
+		word = ">99 %"
 	default:
-		word = strconv.FormatFloat(p, 'f', 0, 64) + "%"
+		word = strconv.FormatFloat(p, 'f', 0, 64) + " %"
+	}
+	if c.Unavailable() {
+		word += "~"
 	}
 	if c.Unexpected {
 		word += "!"
@@ -101,6 +113,8 @@ func (c Cell) Class() string {
 	switch {
 	case c.Runs == 0:
 		class = "quiet"
+	case c.Unavailable():
+		class = "unavailable"
 	case c.Violated > 0:
 		class = "bad"
 	case len(c.Unreached) > 0:

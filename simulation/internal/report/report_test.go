@@ -33,16 +33,16 @@ func sample(t *testing.T) report.Report {
 	none, unproved := found(0, nil), report.Cell{Runs: 1000, Unreached: []string{"a clock was seen to jump"}}
 	jump := found(1000, map[string]int{"two holders": 312, "lost update": 1000})
 	jump.Log, jump.Command, jump.First = jumps.Log, "redlocksim run S4 -design redlock -seed 0", map[string]uint64{"two holders": 3}
-	surprise := found(3, map[string]int{"two holders": 3})
+	surprise := found(3, map[string]int{"two holders": 3, "no progress": 1})
 	surprise.Unexpected = true
 	m := report.Matrix{
 		Designs: []report.Axis{{Name: "redlock", Title: "Redlock as\ndocumented", Source: "redis.io"}, {Name: "default", Title: "this\nlibrary"}},
 		Faults:  []report.Axis{{Name: "pause", Title: "a process stops", Source: "Kleppmann 2016"}, {Name: "jump", Title: "a clock jumps"}, {Name: "rate", Title: "clocks of two rates"}, {Name: "loss"}},
-		Cells:   [][]report.Cell{{{}, jump, found(31, map[string]int{"two holders": 31}), none}, {found(1, nil), unproved, surprise, none}},
+		Cells:   [][]report.Cell{{{}, jump, found(31, map[string]int{"two holders": 31}), none}, {found(1, map[string]int{"no progress": 1}), unproved, surprise, none}},
 	}
 	return report.Report{
 		Title: "Lock designs", Version: "v0.1.0", Command: "go run redlocksim", Seeds: "0:1000", Runs: 7000, Notes: []string{"Each run is a simulation."},
-		Summary: report.Summary{Matrix: m, Runs: 1000, Note: "A lock fails if two clients hold it at once."}, Matrix: m,
+		Summary: report.Summary{Matrix: m, Runs: 1000, Note: "A lock fails if two clients hold it at once.", Others: "Other faults: suspend 1 %."}, Matrix: m,
 	}
 }
 
@@ -72,9 +72,9 @@ func TestHTML(t *testing.T) {
 	page := html(t, sample(t))
 	assert.Equal(t, page, html(t, sample(t)), "same report, same bytes")
 	for _, want := range []string{
-		"prefers-color-scheme:dark", "Content-Security-Policy", `lang="en"`, `name="viewport"`, `<td class="bad unexpected">`, "Never reached: a clock was seen to jump", `<td class="bad"><a href="#cell-redlock-jump">100%</a></td>`,
+		"prefers-color-scheme:dark", "Content-Security-Policy", `lang="en"`, `name="viewport"`, `<td class="bad unexpected">`, `<td class="unavailable">`, "Never reached: a clock was seen to jump", `<td class="bad"><a href="#cell-redlock-jump">100 %</a></td>`,
 		`<div id="cell-redlock-jump">`, "<th scope=\"col\">Redlock as\ndocumented</th>", `<a href="#cell-default-loss">none</a>`,
-		"Found: lost update in 1000; two holders in 312, first with seed 3.", "!! two holders",
+		"<p>Other faults: suspend 1 %.</p>", "Found: lost update in 1000; two holders in 312, first with seed 3.", "!! two holders",
 	} {
 		assert.Contains(t, page, want)
 	}
@@ -95,9 +95,11 @@ func TestText(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{short.String(), "of 1 000 runs each"},
 		{short.String(), "Redlock as this documented library"},
-		{short.String(), "clocks of two rates 3.1% 0.3%!"},
-		{short.String(), "a clock jumps 100% ?"},
-		{long.String(), "rate: redlock 3.1%, default 0.3%!"},
+		{short.String(), "! none none Other faults: suspend 1 %. A lock fails"},
+		{short.String(), "a process stops - 0.1 %~"},
+		{short.String(), "clocks of two rates 3.1 % 0.3 %!"},
+		{short.String(), "a clock jumps 100 % ?"},
+		{long.String(), "rate: redlock 3.1 %, default 0.3 %!"},
 		{long.String(), "redlock / jump: 1 000 of 1 000 runs: 100 % (99.6 to 100 %); lost update in 1000; two holders in 312, first with seed 3"},
 		{long.String(), "a 0 shows nothing: default / jump: a clock was seen to jump"},
 	} {
@@ -134,10 +136,10 @@ func TestRates(t *testing.T) {
 			case 0:
 				assert.Equal(t, "none", word)
 			case runs:
-				assert.Equal(t, "100%", word)
+				assert.Equal(t, "100 %", word)
 			default:
-				assert.NotContains(t, []string{"none", "0%", "0.0%", "100%"}, word, "%+v", c)
-				assert.LessOrEqual(t, len(word), 4)
+				assert.NotContains(t, []string{"none", "0 %", "100 %"}, word, "%+v", c)
+				assert.LessOrEqual(t, len(word), 5)
 			}
 		}
 	}

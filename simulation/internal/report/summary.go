@@ -14,6 +14,8 @@ type Summary struct {
 	Matrix
 	Runs int    // the largest number of runs of a cell
 	Note string // what counts as a violation
+	// Others names other faults that break a lock. It is optional.
+	Others string
 }
 
 // summaryWidth is the width of a summary's text in columns. Longer lines are hard to read.
@@ -43,5 +45,9 @@ func (s Summary) Text(w io.Writer) {
 	for i, f := range s.Faults {
 		row(f.Title, func(j int) string { return s.At(j, i).Word() })
 	}
-	fmt.Fprintf(w, "\n%s\n", strings.Join(wrap.Lines(s.Note+" "+legend, summaryWidth, "", ""), "\n"))
+	for _, text := range []string{s.Others, s.Note + " " + legend} {
+		if text != "" {
+			fmt.Fprintf(w, "\n%s\n", strings.Join(wrap.Lines(text, summaryWidth, "", ""), "\n"))
+		}
+	}
 }

@@ -98,6 +98,18 @@ func played(t *testing.T, id, design string) *timeline.Timeline {
 	return timeline.Of(r.Log)
 }
 
+// random is the timeline of a run with random faults.
+func random(t *testing.T, name, design string, seed uint64) *timeline.Timeline {
+	t.Helper()
+	f, err := cells.ByName(name)
+	require.NoError(t, err)
+	d, err := designs.ByName(design)
+	require.NoError(t, err)
+	r, err := f.Play(seed, d)
+	require.NoError(t, err)
+	return timeline.Of(r.Log)
+}
+
 func text(t *testing.T, tl *timeline.Timeline) string {
 	t.Helper()
 	var b strings.Builder
@@ -176,6 +188,13 @@ func TestWhatHappenedIsShown(t *testing.T) {
 	for _, s := range drawn(played(t, "S8", "default")).Shapes {
 		assert.False(t, s.Class == "wait" && s.W > 1, "%+v", s)
 	}
+}
+
+// A server with two masters is one of the majority, and has a holder's key if the master that the holder reaches has it.
+func TestOldMastersCountOnce(t *testing.T) {
+	assert.NotContains(t, text(t, played(t, "S31", "default")), "too few", "A, B and C' have it")
+	assert.NotContains(t, text(t, random(t, "split-brain", "default", 3)), "too few", "all have each key")
+	assert.Contains(t, text(t, random(t, "split-brain", "default", 16)), "too few servers have c2's k, for 157 ms", "the old masters are demoted")
 }
 
 // A belief ends when the record says so. If the holder is told another validity afterwards, it is

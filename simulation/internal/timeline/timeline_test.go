@@ -46,8 +46,8 @@ func extent(s drawing.Shape) (from, until float64) {
 	return s.X, s.X + wide
 }
 
-// whole checks a picture: it is well-formed, everything is on it, no text is cut off, on another one or under a
-// line, and its classes have a style.
+// whole checks a picture: it is well-formed, everything is on it, no text is cut off, on another one, under a line
+// or away from its own, and its classes have a style.
 func whole(t *testing.T, name string, c *drawing.Canvas) string {
 	t.Helper()
 	svg := c.Inline()
@@ -70,6 +70,11 @@ func whole(t *testing.T, name string, c *drawing.Canvas) string {
 		}
 		from, until := extent(s)
 		assert.True(t, from >= -1 && until <= cmp.Or(c.Width, drawing.Width)+1 && s.Y < c.Height, "%s: %q is cut off", name, s.Text)
+		if ofFault := strings.HasPrefix(s.Class, "fa"); ofFault || strings.HasPrefix(s.Text, "!!") {
+			assert.True(t, slices.ContainsFunc(c.Shapes, func(o drawing.Shape) bool {
+				return o.Class == map[bool]string{true: "fl", false: "vl"}[ofFault] && min(math.Abs(o.X-from), math.Abs(o.X-until)) < 4
+			}), "%s: %q isn't beside its line", name, s.Text)
+		}
 		line := -1
 		for j, o := range c.Shapes {
 			switch oFrom, oUntil := extent(o); {

@@ -202,6 +202,12 @@ func TestOldMastersCountOnce(t *testing.T) {
 	assert.Contains(t, text(t, random(t, "split-brain", "default", 16)), "too few servers have c2's k, for 157 ms", "the old masters are demoted")
 }
 
+// A drawing of a part of the run says what comes after it, and names the witness.
+func TestParts(t *testing.T) {
+	assert.Contains(t, whole(t, "rate", drawn(random(t, "rate", "default", 23))), "continues to 19.2 s, !! no progress →")
+	assert.Contains(t, whole(t, "pause", drawn(random(t, "pause", "token-admit", 0))), ">witness<")
+}
+
 // A belief ends when the record says so. If the holder is told another validity afterwards, it is
 // another belief.
 func TestBeliefs(t *testing.T) {

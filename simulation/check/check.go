@@ -258,8 +258,8 @@ func (c *checker) backed(e *record.Event, l *lease) {
 	if t.Have+t.Forgot >= t.Quorum {
 		forgot = 3
 	}
-	c.finds(e, forgot, record.Overvalued, "%v was told %v of %q, which is on only %d of a quorum of %d servers for so long",
-		l, e.Validity, l.key, t.Have, t.Quorum)
+	c.finds(e, forgot, record.Overvalued, "%v was told that it holds %q for %v, but its key lasts that long on %d of the %d servers that a quorum needs",
+		l, l.key, e.Validity, t.Have, t.Quorum)
 }
 
 // began is the index of the event at which the holder sent the request of an operation, or began

@@ -74,7 +74,7 @@ var traits = []Traits{
 	{
 		Kind: Rate, Where: OnEither, Title: "has a clock that runs too fast or too slow",
 		Uses: strings.Fields("ppm"), Example: Fault{PPM: 100_000}, MostPPM: 500_000, Signed: true,
-		Text: ": clock now {gains} ppm",
+		Text: ": clock now {gains}",
 	},
 	{
 		Kind: Restart, Where: OnServer, Title: "crashes, and starts again with what its disk has kept",

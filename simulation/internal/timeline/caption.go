@@ -16,8 +16,29 @@ type caption struct {
 	text        string
 }
 
+// around is the space around a text.
+const around = 6
+
+// rows are the text's lines: several if it is wider than the space on both sides of its moment.
+func (c caption) rows() (rows []string) {
+	space := max(c.at, drawing.Width-c.at) - around
+	for i, word := range strings.Fields(c.text) {
+		if last := len(rows) - 1; i > 0 && drawing.Wide(c.class, rows[last]+" "+word) <= space {
+			rows[last] += " " + word
+		} else {
+			rows = append(rows, word)
+		}
+	}
+	return rows
+}
+
 // wide is the width of a text with space around it.
-func (c caption) wide() float64 { return drawing.Wide(c.class, c.text) + 6 }
+func (c caption) wide() (wide float64) {
+	for _, row := range c.rows() {
+		wide = max(wide, drawing.Wide(c.class, row)+around)
+	}
+	return wide
+}
 
 // onLeft reports whether there is no space for the text on the right of its moment.
 func (c caption) onLeft() bool { return c.at+c.wide() > drawing.Width }
@@ -40,23 +61,23 @@ func (p *plot) captions(list []caption, most int) {
 		s.until = s.from + c.wide()
 		for _, o := range placed {
 			if s.from < o.until && o.from < s.until {
-				s.row = max(s.row, o.row+1)
+				s.row = max(s.row, o.row+len(o.rows()))
 			}
 		}
-		if s.row < most {
-			placed, rows = append(placed, s), max(rows, s.row+1)
+		if end := s.row + len(s.rows()); end <= most {
+			placed, rows = append(placed, s), max(rows, end)
 		}
 	}
 	for _, s := range placed {
 		y := p.Height + rowHeight*float64(s.row)
-		p.Box("paper", s.from+1, y, s.until-s.from-2, rowHeight) // a line of a caption above it goes on below
-		if s.onLeft() {
-			p.Text(strings.TrimSpace(s.class+" e"), s.until-3, y+rowHeight-3, s.text)
-		} else {
-			p.Text(s.class, s.from+3, y+rowHeight-3, s.text)
-		}
-		if s.from < s.at && s.at < s.until {
-			y += rowHeight
+		p.Box("paper", s.from+1, y, s.until-s.from-2, rowHeight*float64(len(s.rows()))) // a line of a caption above it goes on below
+		for i, text := range s.rows() {
+			below := y + rowHeight*float64(i+1) - around/2
+			if s.onLeft() {
+				p.Text(strings.TrimSpace(s.class+" e"), s.until-around/2, below, text)
+			} else {
+				p.Text(s.class, s.from+around/2, below, text)
+			}
 		}
 		if s.line != "" {
 			p.lines = append(p.lines, line{s.line, s.at, y})

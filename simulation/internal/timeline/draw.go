@@ -42,6 +42,9 @@ func (p *plot) words() string {
 			out = append(out, fmt.Sprintf("%s holds %s from %s to %s.", b.who, b.Key, Clock(b.From), Clock(b.Until)))
 		}
 	}
+	if rest := p.rest(); rest != "" {
+		out = append(out, "The run "+rest+".")
+	}
 	var kinds []string
 	for _, v := range p.t.violations {
 		kinds = append(kinds, string(v.Violation.Kind))
@@ -52,10 +55,11 @@ func (p *plot) words() string {
 	return strings.Join(append(out, "Violated: "+list(kinds)+"."), " ")
 }
 
-// active reports whether a process does something in the window.
+// active reports whether a process does something in the window, or a server has its key.
 func (p *plot) active(name string) bool {
 	return slices.ContainsFunc(p.t.Steps, func(s Step) bool { return s.lane == name && p.shows(s.At) }) ||
-		slices.ContainsFunc(p.t.Beliefs, func(b *belief) bool { return b.Process == name && p.overlaps(b.From, b.Until) })
+		slices.ContainsFunc(p.t.Beliefs, func(b *belief) bool { return b.Process == name && p.overlaps(b.From, b.Until) }) ||
+		slices.ContainsFunc(p.t.tenures, func(n *tenure) bool { return n.process == name && p.overlaps(n.from, n.until) })
 }
 
 // across draws what concerns several lanes, those above this height: where two processes, or two goroutines of one,

@@ -46,3 +46,6 @@ func signed(d time.Duration) string {
 	}
 	return "+" + length(d)
 }
+
+// percent writes millionths: "6.2013 %".
+func percent(ppm int64) string { return strconv.FormatFloat(float64(ppm)/1e4, 'f', -1, 64) + " %" }

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -34,6 +35,9 @@ func (p *plot) legend() (out []string) {
 	}
 	if len(tokens) > 0 {
 		out = append(out, "Tokens: "+strings.Join(tokens, ", ")+".")
+	}
+	if slices.Contains(p.t.Processes, "witness") && p.active("witness") {
+		out = append(out, "The last thin bars are those of the witness, a client that tries to get each lock after the others have ended.")
 	}
 	for _, v := range p.t.violations {
 		kind, text, _ := strings.Cut(p.t.violated(v), ": ")

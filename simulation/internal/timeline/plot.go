@@ -85,6 +85,20 @@ func (p *plot) window(moments []time.Duration) (from, until time.Duration) {
 	return max(0, from-margin), until + margin
 }
 
+// rest says what comes after the window, "" if nothing does.
+func (p *plot) rest() string {
+	if !slices.ContainsFunc(p.t.moments(), func(at time.Duration) bool { return at > p.until() }) {
+		return ""
+	}
+	text := "continues to " + length(p.t.End)
+	for _, v := range p.t.violations {
+		if v.At > p.until() {
+			text += ", !! " + string(v.Violation.Kind)
+		}
+	}
+	return text
+}
+
 // ticks writes round times below the lanes, where there is space.
 func (p *plot) ticks() {
 	y := p.Height
@@ -108,4 +122,8 @@ func (p *plot) ticks() {
 		p.Text("s m", x, y+17, text)
 	}
 	p.Height += 22
+	if rest := p.rest(); rest != "" {
+		p.Text("s e", right, p.Height+rowHeight-3, rest+" →")
+		p.Height += rowHeight + 3
+	}
 }

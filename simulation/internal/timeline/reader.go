@@ -23,7 +23,7 @@ func Of(log record.Log) *Timeline {
 	r := &reader{
 		Timeline: &Timeline{token: tokens(log)},
 		requests: map[request]*message{}, votes: map[request]*message{}, asked: map[string]int{},
-		leases: map[int]*belief{}, keys: map[place]*tenure{}, last: map[place]string{},
+		leases: map[int]*belief{}, keys: map[place]*tenure{}, last: map[place]string{}, split: map[string]time.Duration{},
 	}
 	for e := range log.All() { // a server has a lane only if somebody uses it
 		if slices.Contains([]record.EventKind{record.Sent, record.Voted, record.Answered, record.KeyChanged}, e.Kind) && e.Place != fault.Resource {
@@ -46,11 +46,12 @@ type reader struct {
 	*Timeline
 
 	requests map[request]*message
-	votes    map[request]*message // the last request of a process for a key, by server
-	asked    map[string]int       // the step in which a goroutine asks for a lock
-	leases   map[int]*belief      // the latest belief in each
-	keys     map[place]*tenure    // the current ones
-	last     map[place]string     // the last process that had a key
+	votes    map[request]*message     // the last request of a process for a key, by server
+	asked    map[string]int           // the step in which a goroutine asks for a lock
+	leases   map[int]*belief          // the latest belief in each
+	keys     map[place]*tenure        // the current ones
+	last     map[place]string         // the last process that had a key
+	split    map[string]time.Duration // the end of each old master
 }
 
 // request is a request of a process to a server or the resource.
@@ -263,11 +264,29 @@ func (r *reader) suffers(e *record.Event) {
 	switch {
 	case f.Kind == fault.Reboot:
 		r.crashes(e)
+	case f.Kind == fault.SplitBrain:
+		r.splits(e, until)
 	case f.Kind == fault.Restart && f.Keep == fault.KeepNothing:
 		for _, n := range r.tenures { // the log has a KeyChanged for each key that comes back
 			if at := (place{n.server, n.key}); n.server == e.Place && r.keys[at] == n {
 				r.close(at, e.At)
 			}
+		}
+	}
+}
+
+// splits begins an old master, with the keys of the processes that still reach it, unless the server is down or
+// has one. The log has only changes.
+func (r *reader) splits(e *record.Event, until time.Duration) {
+	old := e.Place + "'"
+	if e.At < r.split[old] || !slices.Contains(r.Servers, old) ||
+		slices.ContainsFunc(r.stops, func(s *stop) bool { return s.lane == e.Place && e.At < s.until }) {
+		return
+	}
+	r.split[old] = until
+	for _, n := range slices.Clone(r.tenures) {
+		if n.server == e.Place && r.keys[place{n.server, n.key}] == n && n.until > e.At && fault.Matches(e.Fault.Process, n.process) {
+			r.stands(e, place{old, n.key}, n.process, n.until)
 		}
 	}
 }
@@ -303,7 +322,7 @@ func (r *reader) answered(e *record.Event) {
 	if ok {
 		outcome = "granted"
 	}
-	if m := r.requests[request{e.Process, strings.TrimRight(e.Place, "'~"), e.N}]; m != nil {
+	if m := r.requests[request{e.Process, configured(e.Place), e.N}]; m != nil {
 		m.outcome = cmp.Or(m.outcome, outcome) // its second copy changes nothing
 	}
 	for _, k := range e.Keys {

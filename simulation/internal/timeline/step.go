@@ -136,7 +136,7 @@ func wordsOf(f *fault.Fault) (text, brief string) {
 		words = append(words, "by "+signed(f.By))
 	}
 	if f.PPM != 0 {
-		words = append(words, fmt.Sprintf("%+d ppm", f.PPM))
+		words = append(words, percent(f.PPM)+" of them")
 	}
 	switch f.Way {
 	case fault.Requests:
@@ -160,9 +160,9 @@ func wordsOf(f *fault.Fault) (text, brief string) {
 	if f.For > 0 {
 		duration = " for " + length(f.For)
 	}
-	gains := fmt.Sprintf("gains %d", f.PPM)
+	gains := "gains " + percent(f.PPM)
 	if f.PPM < 0 {
-		gains = fmt.Sprintf("loses %d", -f.PPM)
+		gains = "loses " + percent(-f.PPM)
 	}
 	text = strings.NewReplacer("{by}", signed(f.By), "{gains}", gains).Replace(f.Traits().Text)
 	return strings.NewReplacer("{for}", duration, "{how}", how).Replace(text), strings.NewReplacer("{for}", "", "{how}", "").Replace(text)

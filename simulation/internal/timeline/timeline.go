@@ -77,10 +77,13 @@ type stop struct {
 // period is a period of time.
 type period struct{ from, until time.Duration }
 
-// gaps returns the periods of a belief in which fewer than a quorum of the servers had its holder's
-// key, whatever the processes assume.
+// configured is the name in the configuration of a server, of its old master (') or of another server at its address (~).
+func configured(server string) string { return strings.TrimRight(server, "'~") }
+
+// gaps returns the periods of a belief in which fewer than a quorum of the configured servers had its holder's
+// key, whatever the processes assume. Of two masters either counts: a key is on an old one only if its holder reaches that.
 func (t *Timeline) gaps(b *belief) (list []period) {
-	edges := []time.Duration{b.From, b.Until}
+	edges, servers := []time.Duration{b.From, b.Until}, map[string]bool{}
 	for _, n := range t.tenures {
 		for _, at := range []time.Duration{n.from, n.until} {
 			if at > b.From && at < b.Until {
@@ -88,17 +91,20 @@ func (t *Timeline) gaps(b *belief) (list []period) {
 			}
 		}
 	}
+	for _, name := range t.Servers {
+		servers[configured(name)] = true
+	}
 	slices.Sort(edges)
 	edges = slices.Compact(edges)
 	for i := 1; i < len(edges); i++ {
 		from, until, have := edges[i-1], edges[i], map[string]bool{}
 		for _, n := range t.tenures {
 			if n.process == b.Process && n.key == b.Key && n.from <= from && n.until >= until {
-				have[n.server] = true
+				have[configured(n.server)] = true
 			}
 		}
 		switch last := len(list) - 1; {
-		case len(have) > len(t.Servers)/2:
+		case len(have) > len(servers)/2:
 		case last >= 0 && list[last].until == from:
 			list[last].until = until
 		default:

@@ -46,8 +46,8 @@ func extent(s drawing.Shape) (from, until float64) {
 	return s.X, s.X + wide
 }
 
-// whole checks a picture: it is well-formed, everything is on it, no text is cut off, on another one or under a
-// line, and its classes have a style.
+// whole checks a picture: it is well-formed, everything is on it, no text is cut off, on another one, under a line
+// or away from its own, and its classes have a style.
 func whole(t *testing.T, name string, c *drawing.Canvas) string {
 	t.Helper()
 	svg := c.Inline()
@@ -70,6 +70,11 @@ func whole(t *testing.T, name string, c *drawing.Canvas) string {
 		}
 		from, until := extent(s)
 		assert.True(t, from >= -1 && until <= cmp.Or(c.Width, drawing.Width)+1 && s.Y < c.Height, "%s: %q is cut off", name, s.Text)
+		if ofFault := strings.HasPrefix(s.Class, "fa"); ofFault || strings.HasPrefix(s.Text, "!!") {
+			assert.True(t, slices.ContainsFunc(c.Shapes, func(o drawing.Shape) bool {
+				return o.Class == map[bool]string{true: "fl", false: "vl"}[ofFault] && min(math.Abs(o.X-from), math.Abs(o.X-until)) < 4
+			}), "%s: %q isn't beside its line", name, s.Text)
+		}
 		line := -1
 		for j, o := range c.Shapes {
 			switch oFrom, oUntil := extent(o); {
@@ -94,6 +99,18 @@ func played(t *testing.T, id, design string) *timeline.Timeline {
 	d, err := s.Design(design)
 	require.NoError(t, err)
 	r, err := s.Play(1, d)
+	require.NoError(t, err)
+	return timeline.Of(r.Log)
+}
+
+// random is the timeline of a run with random faults.
+func random(t *testing.T, name, design string, seed uint64) *timeline.Timeline {
+	t.Helper()
+	f, err := cells.ByName(name)
+	require.NoError(t, err)
+	d, err := designs.ByName(design)
+	require.NoError(t, err)
+	r, err := f.Play(seed, d)
 	require.NoError(t, err)
 	return timeline.Of(r.Log)
 }
@@ -176,6 +193,19 @@ func TestWhatHappenedIsShown(t *testing.T) {
 	for _, s := range drawn(played(t, "S8", "default")).Shapes {
 		assert.False(t, s.Class == "wait" && s.W > 1, "%+v", s)
 	}
+}
+
+// A server with two masters is one of the majority, and has a holder's key if the master that the holder reaches has it.
+func TestOldMastersCountOnce(t *testing.T) {
+	assert.NotContains(t, text(t, played(t, "S31", "default")), "too few", "A, B and C' have it")
+	assert.NotContains(t, text(t, random(t, "split-brain", "default", 3)), "too few", "all have each key")
+	assert.Contains(t, text(t, random(t, "split-brain", "default", 16)), "too few servers have c2's k, for 157 ms", "the old masters are demoted")
+}
+
+// A drawing of a part of the run says what comes after it, and names the witness.
+func TestParts(t *testing.T) {
+	assert.Contains(t, whole(t, "rate", drawn(random(t, "rate", "default", 23))), "continues to 19.2 s, !! no progress →")
+	assert.Contains(t, whole(t, "pause", drawn(random(t, "pause", "token-admit", 0))), ">witness<")
 }
 
 // A belief ends when the record says so. If the holder is told another validity afterwards, it is

@@ -28,8 +28,8 @@ var ErrNoToolchain = errors.New("the page's engine is built with the go command,
 // engine is the program that runs in the worker.
 const engine = "github.com/redquorum/redlock/simulation/internal/play/engine"
 
-// Build writes the page's files into a folder, which is created if it is missing, and builds the engine. They work in
-// every folder of every host. Before it builds, it says so on progress. It needs the go command; without it the error Is
+// Build builds the engine, and then writes the page's files into a folder, which is created if it is missing. They work
+// in every folder of every host. Before it builds, it says so on progress. It needs the go command; without it the error Is
 // ErrNoToolchain. The current folder has to be in this module, or in one that requires it.
 func Build(ctx context.Context, folder string, progress io.Writer) error {
 	goCommand, err := exec.LookPath("go")
@@ -48,11 +48,12 @@ func Build(ctx context.Context, folder string, progress io.Writer) error {
 	if files["contents.json"], err = contents(); err != nil {
 		return err
 	}
-	if err := write(folder, files); err != nil {
+	temporary, err := os.MkdirTemp("", "redlocksim-engine-*")
+	if err != nil {
 		return err
 	}
-	built := filepath.Join(folder, "engine.wasm")
-	defer os.Remove(built) // all but the compressed one
+	defer os.RemoveAll(temporary)
+	built := filepath.Join(temporary, "engine.wasm")
 	// Inlined functions would make the download an eighth larger, and the first run slower: more has
 	// to be compiled for it.
 	build := exec.CommandContext(ctx, goCommand, "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-l", "-ldflags=-s -w", "-o", built, engine)
@@ -61,7 +62,10 @@ func Build(ctx context.Context, folder string, progress io.Writer) error {
 	if _, err := output(build); err != nil {
 		return fmt.Errorf("the page's engine can't be built; run this in a checkout of the library, or in a module that requires it: %w", err)
 	}
-	return compress(built, built+".gz")
+	if files["engine.wasm.gz"], err = compress(built); err != nil {
+		return err
+	}
+	return write(folder, files)
 }
 
 // write writes the page's own files and others into a folder.
@@ -86,18 +90,18 @@ func write(folder string, others map[string][]byte) error {
 	return nil
 }
 
-// compress writes a file in the form of gzip, which the page decompresses. Few servers compress such large files on
+// compress returns a file in the form of gzip, which the page decompresses. Few servers compress such large files on
 // their own.
-func compress(from, to string) (err error) {
-	data, err := os.ReadFile(from)
+func compress(file string) ([]byte, error) {
+	data, err := os.ReadFile(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var out bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // a level that exists
 	_, _ = w.Write(data)                                    // a Buffer takes everything
 	_ = w.Close()
-	return os.WriteFile(to, out.Bytes(), 0o644)
+	return out.Bytes(), nil
 }
 
 // output runs a command. Its error has what the command has written.

@@ -52,7 +52,7 @@ export function faultRow(run, i, kinds, change) {
   };
   const choice = (label, name, list) => select(label, name, list, fault[name] ?? "", (value) => set({ [name]: value }));
   const number = (name, label, unit, size, min, max) => element("label", {}, label, element("span", {},
-    element("input", { type: "number", step: "any", name: `${name}-${i}`, value: (fault[name] ?? 0) / size, min, max,
+    element("input", { type: "number", step: "any", name: `${name}-${i}`, value: Number(((fault[name] ?? 0) / size).toFixed(6)), min, max,
       onchange: ({ target }) => target.reportValidity() && set({ [name]: Math.round(target.valueAsNumber * size) }) }), unit && ` ${unit}`));
 
   const processes = run.processes.filter((name) => name !== "witness");

@@ -79,7 +79,7 @@ async function compare() {
     const design = button.textContent;
     try {
       const other = design === choice.design ? run : await play({ ...choice, design });
-      verdict.textContent = other.nobody && other.verdict === "none" ? "none; nobody got the lock" : other.verdict;
+      verdict.textContent = other.verdict === "none" ? verdictOf(other) : other.verdict;
       picture.innerHTML = other.svg;
       item.className = classOf(other);
     } catch (error) {

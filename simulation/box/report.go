@@ -30,6 +30,7 @@ type Report struct {
 	Took       time.Duration `json:"took_ns"`
 
 	missing []string // faults that were asked for, and that these servers don't have
+	last    Play     // the one that was counted last
 }
 
 // tally is that of a fault.
@@ -165,7 +166,8 @@ func (r Report) subject() string {
 	return fmt.Sprintf("%s, %d x %s", strings.TrimSpace(r.Name+" "+r.Version), r.Count, r.Servers)
 }
 
-// Text returns the report as text: the table and the findings; and what happened in their plays, if all is set.
+// Text returns the report as text: the table and the findings. If all is set, it has what happened in their plays, too,
+// or in the last play if nothing was found.
 func (r Report) Text(all bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, TTL %v, in %v\n\n", r.subject(), r.TTL, r.Took.Round(time.Second))
@@ -190,6 +192,9 @@ func (r Report) Text(all bool) string {
 		if all && !told {
 			b.WriteString(k.Shown.history())
 		}
+	}
+	if all && len(r.Broken) == 0 && r.Played() > 0 {
+		b.WriteString("\nThe last play:\n" + r.last.history())
 	}
 	for _, sentence := range r.conclusions() {
 		fmt.Fprintf(&b, "\n%s\n", sentence)

@@ -38,5 +38,6 @@ func TestBox(t *testing.T) {
 	code, stdout, stderr = box("-schedule", "c1 waits, c1 releases, stop A, start A")
 	require.Equal(t, exitUnknown, code, stderr)
 	require.Contains(t, stdout, "Unknown: restart never struck")
+	require.Contains(t, stdout, "\nThe last play:\n     1 ", "what happened, though nothing was found")
 	require.Contains(t, stderr, "nothing is known of these faults, which never struck: restart")
 }

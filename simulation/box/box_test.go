@@ -374,9 +374,10 @@ none      0      0       ! never free (1)                                       
 pause     2      2       stale write (1), lost update (1), late writes refused by token (3)  stale write, lost update
 hang      1      0       -                                                                   -
 restart   1      1       two holders (1)                                                     two holders, stale write
-old data  1      1       -                                                                   two holders, stale write
+old data  1      1       - (not seen)                                                        two holders, stale write
 
 !: only this client shows it. The Redis document's lock: Redlock on several servers, SET NX PX on one.
+- (not seen): the client may be safe, or too slow for the schedules (a longer -ttl helps), or something else kept it from the lock.
 two holders: `+TwoHolders.Means()+`
 stale write: `+StaleWrite.Means()+`
 lost update: `+LostUpdate.Means()+`

@@ -109,6 +109,9 @@ func (r Report) Unknown() string {
 	return strings.Join(all, ", ")
 }
 
+// notSeen is what row says if nothing was found where the Redis document's lock has limits.
+const notSeen = "- (not seen)"
+
 // row says what was found under a fault. "!" marks what only this client shows.
 func (r Report) row(t *Tally) string {
 	var all []string
@@ -121,6 +124,9 @@ func (r Report) row(t *Tally) string {
 	}
 	if t.Refused > 0 {
 		all = append(all, fmt.Sprintf("late writes refused by token (%d)", t.Refused))
+	}
+	if len(all) == 0 && t.Plays > 0 && len(Limits(t.Fault)) > 0 {
+		return notSeen
 	}
 	return cmp.Or(strings.Join(all, ", "), "-")
 }
@@ -178,6 +184,9 @@ func (r Report) Text(all bool) string {
 	}
 	_ = rows.Flush() // a Builder takes everything
 	b.WriteString("\n!: only this client shows it. The Redis document's lock: Redlock on several servers, SET NX PX on one.\n")
+	if slices.ContainsFunc(r.Tallies, func(t *Tally) bool { return r.row(t) == notSeen }) {
+		b.WriteString(notSeen + ": the client may be safe, or too slow for the schedules (a longer -ttl helps), or something else kept it from the lock.\n")
+	}
 	if len(r.LeftOut) > 0 {
 		fmt.Fprintf(&b, "Left out: %s\n", strings.Join(r.LeftOut, "; "))
 	}

@@ -399,7 +399,7 @@ lost update by pause, shortened from "a title"
 	assert.Equal(t, []string{
 		"Verdict: <a client> breaks promises that the Redis document's lock keeps: without a fault: never free.",
 		"Limits of the algorithm (-allow limits), which the Redis document's lock has under the same faults: pause: stale write, lost update; restart: two holders.",
-		"Allowed: pause: lost update; restart: two holders. Not allowed: without a fault: never free; pause: stale write.",
+		"Allowed: pause: lost update; restart: two holders. Not allowed: without a fault: never free; and limits of the algorithm: pause: stale write.",
 		"Unknown: hang never struck, so nothing is known of it.",
 	}, r.conclusions())
 
@@ -409,7 +409,10 @@ lost update by pause, shortened from "a title"
 	b.conclude()
 	assert.Empty(t, r.NotAllowed())
 
+	b.options.Allow = nil
+	b.conclude()
 	r.Broken = r.of("restart")
+	assert.Equal(t, "only limits of the algorithm, which -allow limits allows: restart: two holders", r.NotAllowed())
 	assert.Equal(t, "Verdict: nothing that broke is <a client>'s own.", r.conclusions()[0])
 	r.Broken[0].Limit = false
 	assert.Equal(t, "Verdict: <a client> breaks promises that the Redis document's lock keeps: restart: two holders.", r.conclusions()[0])

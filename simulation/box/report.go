@@ -92,8 +92,18 @@ func listed(kinds []Kind) string {
 	return strings.Join(all, ", ")
 }
 
-// NotAllowed lists the findings that are not allowed.
-func (r Report) NotAllowed() string { return r.list(func(b *Broken) bool { return !b.Allowed }) }
+// NotAllowed lists the findings that are not allowed: first the client's own, and then the limits.
+func (r Report) NotAllowed() string {
+	own := r.list(func(b *Broken) bool { return !b.Allowed && !b.Limit })
+	limit := r.list(func(b *Broken) bool { return !b.Allowed && b.Limit })
+	switch {
+	case limit == "":
+		return own
+	case own == "":
+		return "only limits of the algorithm, which -allow limits allows: " + limit
+	}
+	return own + "; and limits of the algorithm: " + limit
+}
 
 // Allowed lists the findings that are allowed.
 func (r Report) Allowed() string { return r.list(func(b *Broken) bool { return b.Allowed }) }

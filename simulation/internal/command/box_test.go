@@ -31,7 +31,7 @@ func TestBox(t *testing.T) {
 	require.Contains(t, stdout, "two holders by restart, in \"the given schedule\"\n  a limit of the algorithm: c1 found its lease valid, though c2 had got the lock later (again in ")
 	require.Contains(t, stdout, "finds its lease valid", "what happened")
 	require.Contains(t, stdout, "nothing that broke is SET NX's own.")
-	require.Contains(t, stderr, "SET NX: findings that are not allowed: restart: two holders")
+	require.Contains(t, stderr, "SET NX: findings that are not allowed: only limits of the algorithm, which -allow limits allows: restart: two holders")
 	require.NotContains(t, stderr, "shorter", "it is played as it is given")
 
 	// A lock that nobody holds when its server restarts is no test of that.

@@ -108,7 +108,7 @@ func (r Report) NotAllowed() string {
 // Allowed lists the findings that are allowed.
 func (r Report) Allowed() string { return r.list(func(b *Broken) bool { return b.Allowed }) }
 
-// Unknown lists the faults that never struck, so that nothing is known of them.
+// Unknown says which faults never struck, so that nothing is known of them.
 func (r Report) Unknown() string {
 	all := slices.Clone(r.missing)
 	for _, t := range r.Tallies {
@@ -116,7 +116,13 @@ func (r Report) Unknown() string {
 			all = append(all, t.Fault)
 		}
 	}
-	return strings.Join(all, ", ")
+	switch {
+	case len(all) == 0:
+		return ""
+	case slices.Equal(all, []string{noFault}):
+		return "no client got the lock"
+	}
+	return strings.Join(all, ", ") + " never struck"
 }
 
 // notSeen is what row says if nothing was found where the Redis document's lock has limits.
@@ -162,7 +168,7 @@ func (r Report) conclusions() (all []string) {
 		say("Allowed: %s. Not allowed: %s.", allowed, cmp.Or(r.NotAllowed(), "nothing that was found"))
 	}
 	if unknown := r.Unknown(); unknown != "" {
-		say("Unknown: %s never struck, so nothing is known of it.", unknown)
+		say("Unknown: %s, so nothing is known of it.", unknown)
 	}
 	if n := r.skipped(); n > 0 {
 		say("Skipped: %s, because a client did not get its first lock: %s.", wrap.Count(n, "play"), r.WhySkipped)

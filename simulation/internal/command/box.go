@@ -126,7 +126,7 @@ func playBox(ctx context.Context, o box.Options, format string, stdout, stderr i
 		return fmt.Errorf("%s: findings that are not allowed: %s", r.Name, found)
 	}
 	if unknown := r.Unknown(); unknown != "" {
-		return unknownError{fmt.Errorf("nothing is known of these faults, which never struck: %s", unknown)}
+		return unknownError{fmt.Errorf("not everything is known: %s", unknown)}
 	}
 	return nil
 }

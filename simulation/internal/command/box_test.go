@@ -39,5 +39,8 @@ func TestBox(t *testing.T) {
 	require.Equal(t, exitUnknown, code, stderr)
 	require.Contains(t, stdout, "Unknown: restart never struck")
 	require.Contains(t, stdout, "\nThe last play:\n     1 ", "what happened, though nothing was found")
-	require.Contains(t, stderr, "nothing is known of these faults, which never struck: restart")
+	require.Contains(t, stderr, "not everything is known: restart never struck")
+	code, stdout, _ = box("-schedule", "c1 works")
+	require.Equal(t, exitUnknown, code)
+	require.Contains(t, stdout, "Unknown: no client got the lock, so nothing is known of it.")
 }

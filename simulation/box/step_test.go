@@ -159,6 +159,11 @@ func TestFaultOf(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, steps.faultOf(fault), text)
 	}
+	for _, c := range Cases(5) { // a replay is compared with the same limits
+		if len(Limits(c.Fault)) > 0 {
+			assert.Equal(t, c.Fault, c.Schedule.faultOf(""), c.Title)
+		}
+	}
 }
 
 // A grant is too late if its answer took longer than a TTL, unless the client waited for the lock.

@@ -211,10 +211,15 @@ func (r Report) Text(all bool) string {
 			fmt.Fprintf(&b, "%s: %s\n", kind, kind.Means())
 		}
 	}
-	for i, k := range r.Broken {
-		b.WriteString("\n" + k.text())
-		told := slices.ContainsFunc(r.Broken[:i], func(o *Broken) bool { return slices.Equal(o.Shown.Record, k.Shown.Record) })
-		if all && !told {
+	for i, k := range r.Broken { // findings of one play share a paragraph
+		same := func(o *Broken) bool {
+			return o.Fault == k.Fault && o.Flags() == k.Flags() && slices.Equal(o.Shown.Record, k.Shown.Record)
+		}
+		if slices.ContainsFunc(r.Broken[:i], same) {
+			continue
+		}
+		b.WriteString("\n" + paragraph(slices.DeleteFunc(slices.Clone(r.Broken), func(o *Broken) bool { return !same(o) })))
+		if all {
 			b.WriteString(k.Shown.history())
 		}
 	}

@@ -28,7 +28,7 @@ func TestBox(t *testing.T) {
 
 	code, stdout, stderr = box("-schedule", "c1 waits, c1 works, stop ONE, start ONE, c2 waits, c2 works, c1 works")
 	require.Equal(t, exitFail, code)
-	require.Contains(t, stdout, "two holders by restart, in \"the given schedule\"\n  a limit of the algorithm: c1 found its lease valid, though c2 had got the lock later (again in ")
+	require.Contains(t, stdout, "two holders, stale write by restart, in \"the given schedule\"\n  a limit of the algorithm: c1 found its lease valid, though c2 had got the lock later (again in ")
 	require.Contains(t, stdout, "finds its lease valid", "what happened")
 	require.Contains(t, stdout, "nothing that broke is SET NX's own.")
 	require.Contains(t, stderr, "SET NX: findings that are not allowed: only limits of the algorithm, which -allow limits allows: restart: two holders")

@@ -43,7 +43,7 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	flags.DurationVar(&o.ShrinkFor, "shrink", 20*time.Second, "for how long the schedules of the client's own findings are made shorter, before those of all findings are played again; 0: neither")
 	flags.Uint64Var(&o.Seed, "seed", 1, "the seed of the random schedules")
 	flags.IntVar(&o.Parallel, "parallel", 4, "how many plays run at once, 1 to 16")
-	flags.Func("faults", "only these `faults`: "+strings.Join(box.Faults(), ", "), list(&o.Faults))
+	flags.Func("faults", "only these `faults`, with commas between them: "+strings.Join(box.Faults(), ", "), list(&o.Faults))
 	flags.Func("allow", "`findings` that don't fail the command: \"pause: stale write\", or \"pause\" for all findings under that fault, or \"limits\" for all findings that the Redis document's lock has under the same fault", list(&o.Allow))
 	flags.StringVar(&format, "format", "text", "the output: text or json")
 	flags.StringVar(&o.Schedule, "schedule", "", "play these `steps` ten times instead, and say what happened; the report has such a flag for each finding")

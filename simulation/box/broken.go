@@ -49,7 +49,7 @@ func (b *Broken) Flags() string {
 	return fmt.Sprintf("-servers %d -ttl %v -schedule %q", b.Shown.Servers, b.Shown.TTL, b.Shown.Schedule)
 }
 
-// paragraph says what a play shows under a fault.
+// paragraph says what a play shows under a fault, whose each finding is, and how often it was found again.
 func paragraph(all []*Broken) string {
 	b, shows, lines := all[0], []Kind{}, ""
 	by, in := "by "+b.Fault, "in"
@@ -60,19 +60,15 @@ func paragraph(all []*Broken) string {
 		in = "shortened from"
 	}
 	for _, b := range all {
-		shows, lines = append(shows, b.Kind), lines+b.line()
+		whose, again := "this client's own", "not played again"
+		if b.Limit {
+			whose = "a limit of the algorithm"
+		}
+		if b.Again > 0 {
+			again = fmt.Sprintf("again in %d of %s", b.Repeated, wrap.Count(b.Again, "play"))
+		}
+		shows = append(shows, b.Kind)
+		lines += fmt.Sprintf("  %s: %s (%s).\n", whose, b.Finding().Text, again)
 	}
 	return fmt.Sprintf("%s %s, %s %q\n%s  again: %s\n", listed(shows), by, in, b.Title, lines, b.Flags())
-}
-
-// line says what is found, whose it is, and how often it was found again.
-func (b *Broken) line() string {
-	whose, again := "this client's own", "not played again"
-	if b.Limit {
-		whose = "a limit of the algorithm"
-	}
-	if b.Again > 0 {
-		again = fmt.Sprintf("again in %d of %s", b.Repeated, wrap.Count(b.Again, "play"))
-	}
-	return fmt.Sprintf("  %s: %s (%s).\n", whose, b.Finding().Text, again)
 }

@@ -94,15 +94,13 @@ func listed(kinds []Kind) string {
 
 // NotAllowed lists the findings that are not allowed: first the client's own, and then the limits.
 func (r Report) NotAllowed() string {
-	own := r.list(func(b *Broken) bool { return !b.Allowed && !b.Limit })
-	limit := r.list(func(b *Broken) bool { return !b.Allowed && b.Limit })
-	switch {
-	case limit == "":
-		return own
-	case own == "":
+	own, limit := r.list(func(b *Broken) bool { return !b.Allowed && !b.Limit }), r.list(func(b *Broken) bool { return !b.Allowed && b.Limit })
+	if own == "" && limit != "" {
 		return "only limits of the algorithm, which -allow limits allows: " + limit
+	} else if limit != "" {
+		own += "; and limits of the algorithm: " + limit
 	}
-	return own + "; and limits of the algorithm: " + limit
+	return own
 }
 
 // Allowed lists the findings that are allowed.
@@ -116,13 +114,12 @@ func (r Report) Unknown() string {
 			all = append(all, t.Fault)
 		}
 	}
-	switch {
-	case len(all) == 0:
-		return ""
-	case slices.Equal(all, []string{noFault}):
+	if slices.Equal(all, []string{noFault}) {
 		return "no client got the lock"
+	} else if len(all) > 0 {
+		all[len(all)-1] += " never struck"
 	}
-	return strings.Join(all, ", ") + " never struck"
+	return strings.Join(all, ", ")
 }
 
 // notSeen is what row says if nothing was found where the Redis document's lock has limits.
@@ -212,9 +209,7 @@ func (r Report) Text(all bool) string {
 		}
 	}
 	for i, k := range r.Broken { // findings of one play share a paragraph
-		same := func(o *Broken) bool {
-			return o.Fault == k.Fault && o.Flags() == k.Flags() && slices.Equal(o.Shown.Record, k.Shown.Record)
-		}
+		same := func(o *Broken) bool { return o.Fault == k.Fault && slices.Equal(o.Shown.Record, k.Shown.Record) }
 		if slices.ContainsFunc(r.Broken[:i], same) {
 			continue
 		}

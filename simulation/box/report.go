@@ -219,7 +219,7 @@ func (r Report) Text(all bool) string {
 		}
 	}
 	if all && len(r.Broken) == 0 && r.Played() > 0 {
-		b.WriteString("\nThe last play:\n" + r.last.history())
+		b.WriteString("\nThe last play:\n" + cmp.Or(r.last.history(), "  nothing happened\n"))
 	}
 	for _, sentence := range r.conclusions() {
 		fmt.Fprintf(&b, "\n%s\n", sentence)

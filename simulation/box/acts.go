@@ -129,7 +129,7 @@ func (s *stage) answered(c *client, a driver.Answer, asked uint64) {
 	if s.hello.Has(driver.CanToken) {
 		c.token = a.Token
 	}
-	c.got = s.of(c, record.Acquired, "has the lock", "").N
+	c.got = s.of(c, record.Acquired, "has the lock", granted(c.driver, a, s.ttl)).N
 	s.play.Struck[waits] = true
 	if a.Left != nil {
 		s.judges(OverOnArrival, *a.Left <= 0, "%s was told that it has the lock, with %.0f ms left", c.name, *a.Left)
@@ -142,6 +142,23 @@ func (s *stage) answered(c *client, a driver.Answer, asked uint64) {
 			o.overtook = true
 		}
 	}
+}
+
+// longerThanTTL is in the Words of a grant that came too late: its lease was over, if it counts from the request.
+const longerThanTTL = "longer than the TTL"
+
+// granted says how much of a lease is left, as its client says, and when the answer came. A client that waits for the
+// lock may have asked its servers again meanwhile, so its answer is never too late.
+func granted(d *clientProcess, a driver.Answer, ttl time.Duration) string {
+	took := d.came.Sub(d.asked)
+	words := fmt.Sprintf("%.2fs after its request", took.Seconds())
+	if a.Left != nil {
+		words = fmt.Sprintf("with %.3fs left, ", *a.Left/1000) + words
+	}
+	if took > ttl && !d.waits {
+		words += fmt.Sprintf(", %s of %v", longerThanTTL, ttl)
+	}
+	return words
 }
 
 // wait asks for a lock for as long as most: once, if it is 0. A client that can't wait asks

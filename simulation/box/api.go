@@ -74,15 +74,21 @@ func (f *Fleet) steps(text string) (Schedule, error) {
 	if err == nil && len(steps) == 0 {
 		err = fmt.Errorf("there are no servers for %q", text)
 	}
+	if err != nil {
+		return nil, errors.New(strings.ReplaceAll(err.Error(), examples, `"hang AB", "cut AB" or "slow A 200ms"`))
+	}
+	times := map[verb]string{slow: "200ms", ahead: "60s", behind: "60s"}
 	for _, step := range steps {
 		switch {
 		case err != nil:
+		case forms[step.Do] < serversLast:
+			err = fmt.Errorf("%q is about a client, and these servers have none: your test has its own", step)
 		case step.Client != "":
 			err = fmt.Errorf("%q is about a client, and all clients share the links to these servers: leave the client out", step)
 		case slices.Contains(ofALock, step.Do):
 			err = fmt.Errorf("%q is about the lock of a schedule of the box, and there is none", step)
-		case (step.Do == ahead || step.Do == behind || step.Do == slow) && step.By == 0:
-			err = fmt.Errorf("%q needs a time, as in %q", step, string(step.Do)+" A 60s")
+		case times[step.Do] != "" && step.By == 0:
+			err = fmt.Errorf("%q needs a time, as in %q", step, string(step.Do)+" A "+times[step.Do])
 		}
 	}
 	return steps, err

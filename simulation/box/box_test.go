@@ -83,7 +83,7 @@ func TestAPausedHolderIsFound(t *testing.T) {
 		return len(again.Broken) > 0 && again.Broken[0].Repeated >= 5
 	})
 	assert.NotContains(t, r.kinds(), TwoHolders, r.Text(false))
-	assert.Regexp(t, `stale write by pause, in "the given schedule"
+	assert.Regexp(t, `stale write(, lost update)? by pause, in "the given schedule"
   a limit of the algorithm: c1 wrote too late: c2, with a later lease, had used the resource \(again in ([5-9]|10) of 10 plays\)`, again.Text(true))
 }
 
@@ -310,7 +310,7 @@ func TestOptions(t *testing.T) {
 	r, err := Run(t.Context(), o)
 	require.NoError(t, err)
 	assert.Zero(t, r.Played())
-	assert.Equal(t, clockFault, r.Unknown())
+	assert.Equal(t, clockFault+" never struck", r.Unknown())
 }
 
 // The random schedules are played until the time is up, and the context ends everything.
@@ -374,9 +374,10 @@ none      0      0       ! never free (1)                                       
 pause     2      2       stale write (1), lost update (1), late writes refused by token (3)  stale write, lost update
 hang      1      0       -                                                                   -
 restart   1      1       two holders (1)                                                     two holders, stale write
-old data  1      1       -                                                                   two holders, stale write
+old data  1      1       - (not seen)                                                        two holders, stale write
 
 !: only this client shows it. The Redis document's lock: Redlock on several servers, SET NX PX on one.
+- (not seen): the client may be safe, or too slow for the schedules (a longer -ttl helps), or something else kept it from the lock.
 two holders: `+TwoHolders.Means()+`
 stale write: `+StaleWrite.Means()+`
 lost update: `+LostUpdate.Means()+`
@@ -386,19 +387,16 @@ never free without a fault, in "a title"
   this client's own: c1 waits forever (not played again).
   again: -servers 5 -ttl 0s -schedule "c1 waits"
 
-stale write by pause, shortened from "a title"
+stale write, lost update by pause, shortened from "a title"
   a limit of the algorithm: c1 wrote late (again in 1 of 1 play).
-  again: -servers 4 -ttl 1s -schedule "pause c1"
-     1    0.00s  c1  wrote                  lease 2, token 5, value 0  <-- stale write, lost update
-
-lost update by pause, shortened from "a title"
   a limit of the algorithm: c1 wrote over (not played again).
   again: -servers 4 -ttl 1s -schedule "pause c1"
+     1    0.00s  c1  wrote                  lease 2, token 5, value 0  <-- stale write, lost update
 `, text)
 	assert.Equal(t, []string{
 		"Verdict: <a client> breaks promises that the Redis document's lock keeps: without a fault: never free.",
 		"Limits of the algorithm (-allow limits), which the Redis document's lock has under the same faults: pause: stale write, lost update; restart: two holders.",
-		"Allowed: pause: lost update; restart: two holders. Not allowed: without a fault: never free; pause: stale write.",
+		"Allowed: pause: lost update; restart: two holders. Not allowed: without a fault: never free; and limits of the algorithm: pause: stale write.",
 		"Unknown: hang never struck, so nothing is known of it.",
 	}, r.conclusions())
 
@@ -411,7 +409,10 @@ lost update by pause, shortened from "a title"
 	b.conclude()
 	assert.Empty(t, r.NotAllowed())
 
+	b.options.Allow = nil
+	b.conclude()
 	r.Broken = r.of("restart")
+	assert.Equal(t, "only limits of the algorithm, which -allow limits allows: restart: two holders", r.NotAllowed())
 	assert.Equal(t, "Verdict: nothing that broke is <a client>'s own.", r.conclusions()[0])
 	r.Broken[0].Limit = false
 	assert.Equal(t, "Verdict: <a client> breaks promises that the Redis document's lock keeps: restart: two holders.", r.conclusions()[0])

@@ -49,20 +49,26 @@ func (b *Broken) Flags() string {
 	return fmt.Sprintf("-servers %d -ttl %v -schedule %q", b.Shown.Servers, b.Shown.TTL, b.Shown.Schedule)
 }
 
-// text says what is found and by which fault, whose it is, and how often it was found again.
-func (b *Broken) text() string {
-	by, in, whose, again := "by "+b.Fault, "in", "this client's own", "not played again"
+// paragraph says what a play shows under a fault, whose each finding is, and how often it was found again.
+func paragraph(all []*Broken) string {
+	b, shows, lines := all[0], []Kind{}, ""
+	by, in := "by "+b.Fault, "in"
 	if b.Fault == noFault {
 		by = "without a fault"
 	}
 	if len(b.Shown.Schedule) < b.whole {
 		in = "shortened from"
 	}
-	if b.Limit {
-		whose = "a limit of the algorithm"
+	for _, b := range all {
+		whose, again := "this client's own", "not played again"
+		if b.Limit {
+			whose = "a limit of the algorithm"
+		}
+		if b.Again > 0 {
+			again = fmt.Sprintf("again in %d of %s", b.Repeated, wrap.Count(b.Again, "play"))
+		}
+		shows = append(shows, b.Kind)
+		lines += fmt.Sprintf("  %s: %s (%s).\n", whose, b.Finding().Text, again)
 	}
-	if b.Again > 0 {
-		again = fmt.Sprintf("again in %d of %s", b.Repeated, wrap.Count(b.Again, "play"))
-	}
-	return fmt.Sprintf("%s %s, %s %q\n  %s: %s (%s).\n  again: %s\n", b.Kind, by, in, b.Title, whose, b.Finding().Text, again, b.Flags())
+	return fmt.Sprintf("%s %s, %s %q\n%s  again: %s\n", listed(shows), by, in, b.Title, lines, b.Flags())
 }

@@ -39,6 +39,9 @@ type clientProcess struct {
 	line    []byte // that it has begun to print
 	answers chan driver.Answer
 	last    int          // the id of the last request
+	asked   time.Time    // when it was sent
+	waits   bool         // it lets the client wait
+	came    time.Time    // when the last answer came
 	awaited atomic.Int64 // the id of the request that is not answered yet, 0 without one
 	losses  atomic.Int64 // how often it told of a lost lease
 	// obeys ends when the driver does something against the protocol, by breaks, which keeps the first thing.
@@ -104,6 +107,7 @@ func (d *clientProcess) take(line []byte) {
 	case a.Error != "":
 		d.breaks(d.did("says that it can't: %s", a.Error))
 	default:
+		d.came = time.Now()
 		d.answers <- a // it has room: one request, one answer
 	}
 }
@@ -144,7 +148,7 @@ func (d *clientProcess) send(r driver.Request) error {
 		return err
 	}
 	d.last++
-	r.ID = d.last
+	r.ID, d.asked, d.waits = d.last, time.Now(), r.Wait > 0
 	d.awaited.Store(int64(r.ID))
 	line, err := json.Marshal(r)
 	if err != nil {

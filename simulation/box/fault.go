@@ -40,7 +40,8 @@ type faultKind struct {
 // bothHold are the limits under a fault that makes a majority forget the lock.
 var bothHold = []Kind{TwoHolders, StaleWrite}
 
-// faultKinds are the faults. A schedule with steps of several faults is one of the last of them, because the
+// faultKinds are the faults. A schedule with steps of several faults is one of that with the most limits, because
+// those of its findings are not the client's own. If several have as many, it is one of the last of them, because the
 // others only prepare it.
 var faultKinds = []faultKind{
 	{name: noFault, own: []verb{waits}},
@@ -109,10 +110,11 @@ func (s Schedule) faultOf(playedFor string) string {
 	if playedFor == evenNumber || has(playedFor) {
 		return playedFor
 	}
-	for _, f := range slices.Backward(faultKinds[1 : len(faultKinds)-1]) { // neither none nor the even number, which fit many
-		if has(f.name) {
-			return f.name
+	most := noFault
+	for _, f := range faultKinds[1 : len(faultKinds)-1] { // neither none nor the even number, which fit many
+		if has(f.name) && len(f.limits) >= len(Limits(most)) {
+			most = f.name
 		}
 	}
-	return noFault
+	return most
 }

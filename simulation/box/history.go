@@ -3,6 +3,7 @@
 package box
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -77,7 +78,7 @@ func findingsIn(log record.Log) (findings []Finding) {
 	found := check.Violations(log, check.Rules{})
 	both := slices.ContainsFunc(found, func(f check.Found) bool { return f.Kind == record.TwoHolders })
 	for _, f := range found {
-		text := f.Text
+		text, seq := f.Text, f.Event+1
 		for _, words := range wordings {
 			text = words.of.ReplaceAllString(text, words.says)
 		}
@@ -85,7 +86,17 @@ func findingsIn(log record.Log) (findings []Finding) {
 		if both { // then the writer may be right, and the later lease wrong
 			text = strings.Replace(text, "wrote too late", "wrote while both held the lock", 1)
 		}
-		findings = append(findings, Finding{Kind: Kind(f.Kind), Seq: f.Event + 1, Text: text})
+		for i, e := range log[:f.Event] {
+			who := record.Who(e.Process, e.Goroutine)
+			if f.Kind != record.TwoHolders || e.Kind != record.Acquired || !strings.Contains(e.Words, longerThanTTL) || !strings.Contains(f.Text, who+" (token ") {
+				continue
+			}
+			text += fmt.Sprintf("; %s got it %s: counted from there, its lease was over", who, e.Words)
+			if e.Process != log[f.Event].Process { // then what shows it isn't what is wrong
+				seq = i + 1
+			}
+		}
+		findings = append(findings, Finding{Kind: Kind(f.Kind), Seq: seq, Text: text})
 	}
 	return findings
 }

@@ -47,6 +47,7 @@ func (p Play) doubtful() bool {
 // history is what happened, with a mark at what shows a finding.
 func (p Play) history() string {
 	var text strings.Builder
+	lines := 0
 	for i, e := range p.Record {
 		var shows []Kind
 		for _, f := range p.Findings {
@@ -57,7 +58,8 @@ func (p Play) history() string {
 		if e.Op == "" && len(shows) == 0 {
 			continue
 		}
-		line := fmt.Sprintf("  %4d %7.2fs  %-2s  %-21s  %s", i+1, e.At.Seconds(), e.Process, e.Op, details(e))
+		lines++
+		line := fmt.Sprintf("  %4d %7.2fs  %-2s  %-21s  %s", lines, e.At.Seconds(), e.Process, e.Op, details(e))
 		if len(shows) > 0 {
 			line += "  <-- " + listed(shows)
 		}

@@ -30,6 +30,7 @@ type Report struct {
 	Took       time.Duration `json:"took_ns"`
 
 	missing []string // faults that were asked for, and that these servers don't have
+	last    Play     // the one that was counted last
 }
 
 // tally is that of a fault.
@@ -91,13 +92,21 @@ func listed(kinds []Kind) string {
 	return strings.Join(all, ", ")
 }
 
-// NotAllowed lists the findings that are not allowed.
-func (r Report) NotAllowed() string { return r.list(func(b *Broken) bool { return !b.Allowed }) }
+// NotAllowed lists the findings that are not allowed: first the client's own, and then the limits.
+func (r Report) NotAllowed() string {
+	own, limit := r.list(func(b *Broken) bool { return !b.Allowed && !b.Limit }), r.list(func(b *Broken) bool { return !b.Allowed && b.Limit })
+	if own == "" && limit != "" {
+		return "only limits of the algorithm, which -allow limits allows: " + limit
+	} else if limit != "" {
+		own += "; and limits of the algorithm: " + limit
+	}
+	return own
+}
 
 // Allowed lists the findings that are allowed.
 func (r Report) Allowed() string { return r.list(func(b *Broken) bool { return b.Allowed }) }
 
-// Unknown lists the faults that never struck, so that nothing is known of them.
+// Unknown says which faults never struck, so that nothing is known of them.
 func (r Report) Unknown() string {
 	all := slices.Clone(r.missing)
 	for _, t := range r.Tallies {
@@ -105,8 +114,16 @@ func (r Report) Unknown() string {
 			all = append(all, t.Fault)
 		}
 	}
+	if slices.Equal(all, []string{noFault}) {
+		return "no client got the lock"
+	} else if len(all) > 0 {
+		all[len(all)-1] += " never struck"
+	}
 	return strings.Join(all, ", ")
 }
+
+// notSeen is what row says if nothing was found where the Redis document's lock has limits.
+const notSeen = "- (not seen)"
 
 // row says what was found under a fault. "!" marks what only this client shows.
 func (r Report) row(t *Tally) string {
@@ -120,6 +137,9 @@ func (r Report) row(t *Tally) string {
 	}
 	if t.Refused > 0 {
 		all = append(all, fmt.Sprintf("late writes refused by token (%d)", t.Refused))
+	}
+	if len(all) == 0 && t.Plays > 0 && len(Limits(t.Fault)) > 0 {
+		return notSeen
 	}
 	return cmp.Or(strings.Join(all, ", "), "-")
 }
@@ -145,7 +165,7 @@ func (r Report) conclusions() (all []string) {
 		say("Allowed: %s. Not allowed: %s.", allowed, cmp.Or(r.NotAllowed(), "nothing that was found"))
 	}
 	if unknown := r.Unknown(); unknown != "" {
-		say("Unknown: %s never struck, so nothing is known of it.", unknown)
+		say("Unknown: %s, so nothing is known of it.", unknown)
 	}
 	if n := r.skipped(); n > 0 {
 		say("Skipped: %s, because a client did not get its first lock: %s.", wrap.Count(n, "play"), r.WhySkipped)
@@ -165,7 +185,8 @@ func (r Report) subject() string {
 	return fmt.Sprintf("%s, %d x %s", strings.TrimSpace(r.Name+" "+r.Version), r.Count, r.Servers)
 }
 
-// Text returns the report as text: the table and the findings; and what happened in their plays, if all is set.
+// Text returns the report as text: the table and the findings. If all is set, it has what happened in their plays, too,
+// or in the last play if nothing was found.
 func (r Report) Text(all bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, TTL %v, in %v\n\n", r.subject(), r.TTL, r.Took.Round(time.Second))
@@ -176,6 +197,9 @@ func (r Report) Text(all bool) string {
 	}
 	_ = rows.Flush() // a Builder takes everything
 	b.WriteString("\n!: only this client shows it. The Redis document's lock: Redlock on several servers, SET NX PX on one.\n")
+	if slices.ContainsFunc(r.Tallies, func(t *Tally) bool { return r.row(t) == notSeen }) {
+		b.WriteString(notSeen + ": the client may be safe, or too slow for the schedules (a longer -ttl helps), or something else kept it from the lock.\n")
+	}
 	if len(r.LeftOut) > 0 {
 		fmt.Fprintf(&b, "Left out: %s\n", strings.Join(r.LeftOut, "; "))
 	}
@@ -184,12 +208,18 @@ func (r Report) Text(all bool) string {
 			fmt.Fprintf(&b, "%s: %s\n", kind, kind.Means())
 		}
 	}
-	for i, k := range r.Broken {
-		b.WriteString("\n" + k.text())
-		told := slices.ContainsFunc(r.Broken[:i], func(o *Broken) bool { return slices.Equal(o.Shown.Record, k.Shown.Record) })
-		if all && !told {
+	for i, k := range r.Broken { // findings of one play share a paragraph
+		same := func(o *Broken) bool { return o.Fault == k.Fault && slices.Equal(o.Shown.Record, k.Shown.Record) }
+		if slices.ContainsFunc(r.Broken[:i], same) {
+			continue
+		}
+		b.WriteString("\n" + paragraph(slices.DeleteFunc(slices.Clone(r.Broken), func(o *Broken) bool { return !same(o) })))
+		if all {
 			b.WriteString(k.Shown.history())
 		}
+	}
+	if all && len(r.Broken) == 0 && r.Played() > 0 {
+		b.WriteString("\nThe last play:\n" + cmp.Or(r.last.history(), "  nothing happened\n"))
 	}
 	for _, sentence := range r.conclusions() {
 		fmt.Fprintf(&b, "\n%s\n", sentence)

@@ -126,6 +126,7 @@ func (b *box) took(c Case, p Play, err error) error {
 		return nil
 	}
 	t.count(p)
+	b.report.last = p
 	for _, kind := range p.kinds() {
 		b.report.found(c, p, kind)
 	}

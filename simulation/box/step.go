@@ -153,7 +153,7 @@ func ParseStep(text string) (s Step, err error) {
 	switch {
 	case s.Do == "" || s.String() != strings.Join(words, " ") || (f >= serversLast) != (s.Servers != "") ||
 		f != linkLast && (f == serversLast) != (s.Client == ""):
-		return s, fmt.Errorf(`box: %q is no step; want one such as "c1 waits", "pause c1", "hang AB" or "cut c1 AB"`, text)
+		return s, fmt.Errorf("box: %q is no step; want one such as %s", text, examples)
 	case s.By < 0 || s.By > longestBy:
 		return s, fmt.Errorf("box: the step %q has the time %v, want more than 0 and up to a year", text, s.By)
 	case s.By != 0 && s.Do != slow && s.Do != ahead && s.Do != behind:
@@ -161,6 +161,9 @@ func ParseStep(text string) (s Step, err error) {
 	}
 	return s, nil
 }
+
+// examples are steps of each form.
+const examples = `"c1 waits", "pause c1", "hang AB" or "cut c1 AB"`
 
 // longestBy is the longest Step.By.
 const longestBy = 365 * 24 * time.Hour

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/simulation/box/driver"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -81,12 +82,13 @@ func recorded(t *testing.T, text string) record.Log {
 		switch c := clients[words[0]]; words[1] {
 		case "asks":
 			s.asks(c, waits)
-		case "has":
+		case "has", "late":
 			s.history.leases++
 			_, err := fmt.Sscan(words[2], &c.token)
 			require.NoError(t, err)
 			c.leases, c.lease = c.leases+1, s.history.leases
-			s.of(c, record.Acquired, "", "")
+			late := map[string]string{"late": "2.00s after its request, longer than the TTL of 1s"}
+			s.of(c, record.Acquired, "", late[words[1]])
 		case "valid":
 			s.of(c, record.Looked, "", "").Validity = 1
 		case "over":
@@ -128,6 +130,13 @@ func TestFindings(t *testing.T) {
 	assert.Equal(t, []Finding{
 		{TwoHolders, 11, "c1 found its lease valid, though c2 had got the lock later"}, {StaleWrite, 13, late}, {LostUpdate, 13, lost},
 	}, findingsIn(recorded(t, used+"c1 valid, c1 writes")))
+
+	// A grant that came too late is what is wrong, and not the check that shows it.
+	const over = "; c1 got it 2.00s after its request, longer than the TTL of 1s: counted from there, its lease was over"
+	assert.Equal(t, []Finding{{TwoHolders, 4, "c2 found its lease valid, though c1 had got the lock later" + over}},
+		findingsIn(recorded(t, both+"c2 has, c1 late, c1 valid, c2 valid")))
+	assert.Equal(t, []Finding{{TwoHolders, 5, "c1 found its lease valid, though c2 had got the lock later" + over}},
+		findingsIn(recorded(t, "c1 asks, c1 late, c2 asks, c2 has, c1 valid")))
 }
 
 // A schedule that lacks the steps of its fault shows another one.
@@ -150,4 +159,20 @@ func TestFaultOf(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, steps.faultOf(fault), text)
 	}
+	for _, c := range Cases(5) { // a replay is compared with the same limits
+		if len(Limits(c.Fault)) > 0 {
+			assert.Equal(t, c.Fault, c.Schedule.faultOf(""), c.Title)
+		}
+	}
+}
+
+// A grant is too late if its answer took longer than a TTL, unless the client waited for the lock.
+func TestGranted(t *testing.T) {
+	left := 1483.2
+	d := &clientProcess{asked: time.Unix(1, 0), came: time.Unix(2, 0)}
+	assert.Equal(t, "with 1.483s left, 1.00s after its request", granted(d, driver.Answer{Left: &left}, time.Second))
+	d.came = d.came.Add(10 * time.Millisecond)
+	assert.Equal(t, "1.01s after its request, longer than the TTL of 1s", granted(d, driver.Answer{}, time.Second))
+	d.waits = true
+	assert.Equal(t, "1.01s after its request", granted(d, driver.Answer{}, time.Second))
 }

@@ -19,6 +19,9 @@ import (
 // stepConstant is the constant of a word of a schedule, whose comment says what it means.
 var stepConstant = regexp.MustCompile(`(?m)^\t\w+ +verb += "(\w+)" +// (.*)$`)
 
+// ofATTL is the default of a time. Servers have none, because they have no TTL.
+var ofATTL = regexp.MustCompile(`by (?:half a|\w+) TTLs?, or `)
+
 // boxWords is the table of the words of a schedule, but for those of live. Its word is "servers" for those alone that
 // redlocksim servers takes, where all clients share the links.
 func boxWords(t *testing.T, words []string) string {
@@ -35,7 +38,7 @@ func boxWords(t *testing.T, words []string) string {
 		for _, found := range stepConstant.FindAllStringSubmatch(blocks[i+1], -1) {
 			word, says := found[1], found[2]
 			if shared {
-				says, _, _ = strings.Cut(strings.ReplaceAll(says, "c1 ", ""), ", except")
+				says, _, _ = strings.Cut(strings.ReplaceAll(ofATTL.ReplaceAllString(says, ""), "c1 ", ""), ", except")
 			}
 			if !strings.HasPrefix(says, "live: ") && !(shared && (word == "trap" || word == "free")) {
 				steps = append(steps, fmt.Sprintf("**"+form[1]+"**: %s", word, says))

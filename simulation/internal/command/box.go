@@ -43,8 +43,8 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	flags.DurationVar(&o.ShrinkFor, "shrink", 20*time.Second, "for how long the schedules of the client's own findings are made shorter, before those of all findings are played again; 0: neither")
 	flags.Uint64Var(&o.Seed, "seed", 1, "the seed of the random schedules")
 	flags.IntVar(&o.Parallel, "parallel", 4, "how many plays run at once, 1 to 16")
-	flags.Func("faults", "only these `faults`: "+strings.Join(box.Faults(), ", "), list(&o.Faults))
-	flags.Func("allow", "`findings` that don't fail the command: \"pause: stale write\", or \"pause\" for all findings under that fault, or \"limits\" for what the Redis document's lock shows, too", list(&o.Allow))
+	flags.Func("faults", "only these `faults`, with commas between them: "+strings.Join(box.Faults(), ", "), list(&o.Faults))
+	flags.Func("allow", "`findings` that don't fail the command: \"pause: stale write\", or \"pause\" for all findings under that fault, or \"limits\" for all findings that the Redis document's lock has under the same fault", list(&o.Allow))
 	flags.StringVar(&format, "format", "text", "the output: text or json")
 	flags.StringVar(&o.Schedule, "schedule", "", "play these `steps` ten times instead, and say what happened; the report has such a flag for each finding")
 	flags.SetOutput(stderr)
@@ -126,7 +126,7 @@ func playBox(ctx context.Context, o box.Options, format string, stdout, stderr i
 		return fmt.Errorf("%s: findings that are not allowed: %s", r.Name, found)
 	}
 	if unknown := r.Unknown(); unknown != "" {
-		return unknownError{fmt.Errorf("nothing is known of these faults, which never struck: %s", unknown)}
+		return unknownError{fmt.Errorf("not everything is known: %s", unknown)}
 	}
 	return nil
 }

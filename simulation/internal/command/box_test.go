@@ -28,15 +28,19 @@ func TestBox(t *testing.T) {
 
 	code, stdout, stderr = box("-schedule", "c1 waits, c1 works, stop ONE, start ONE, c2 waits, c2 works, c1 works")
 	require.Equal(t, exitFail, code)
-	require.Contains(t, stdout, "two holders by restart, in \"the given schedule\"\n  a limit of the algorithm: c1 found its lease valid, though c2 had got the lock later (again in ")
+	require.Contains(t, stdout, "two holders, stale write by restart, in \"the given schedule\"\n  a limit of the algorithm: c1 found its lease valid, though c2 had got the lock later (again in ")
 	require.Contains(t, stdout, "finds its lease valid", "what happened")
 	require.Contains(t, stdout, "nothing that broke is SET NX's own.")
-	require.Contains(t, stderr, "SET NX: findings that are not allowed: restart: two holders")
+	require.Contains(t, stderr, "SET NX: findings that are not allowed: only limits of the algorithm, which -allow limits allows: restart: two holders")
 	require.NotContains(t, stderr, "shorter", "it is played as it is given")
 
 	// A lock that nobody holds when its server restarts is no test of that.
 	code, stdout, stderr = box("-schedule", "c1 waits, c1 releases, stop A, start A")
 	require.Equal(t, exitUnknown, code, stderr)
 	require.Contains(t, stdout, "Unknown: restart never struck")
-	require.Contains(t, stderr, "nothing is known of these faults, which never struck: restart")
+	require.Contains(t, stdout, "\nThe last play:\n     1 ", "what happened, though nothing was found")
+	require.Contains(t, stderr, "not everything is known: restart never struck")
+	code, stdout, _ = box("-schedule", "c1 works")
+	require.Equal(t, exitUnknown, code)
+	require.Contains(t, stdout, "Unknown: no client got the lock, so nothing is known of it.")
 }

@@ -54,7 +54,7 @@ func does(t *testing.T, code int, args ...string) string {
 func TestTable(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.html")
 	table := does(t, 0, "-seeds", "1", "-html", page)
-	assert.Contains(t, table, "pause: mine 100%, setpx-cad ")
+	assert.Contains(t, table, "pause: mine 100 %, setpx-cad ")
 	assert.Contains(t, table, "token-admit")
 	content, err := os.ReadFile(page)
 	require.NoError(t, err)

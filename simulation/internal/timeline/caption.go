@@ -48,32 +48,34 @@ func (c caption) onLeft() bool { return c.at+c.wide() > drawing.Width }
 func (p *plot) captions(list []caption, most int) {
 	type spot struct {
 		caption
+		rows        []string
+		left        bool // of its moment
 		from, until float64
 		row         int
 	}
 	var placed []spot
 	rows := 0
 	for _, c := range list {
-		s := spot{caption: c, from: c.at}
-		if c.onLeft() {
-			s.from = max(0, c.at-c.wide())
+		s, wide := spot{caption: c, rows: c.rows(), left: c.onLeft(), from: c.at}, c.wide()
+		if s.left {
+			s.from = max(0, c.at-wide)
 		}
-		s.until = s.from + c.wide()
+		s.until = s.from + wide
 		for _, o := range placed {
 			if s.from < o.until && o.from < s.until {
-				s.row = max(s.row, o.row+len(o.rows()))
+				s.row = max(s.row, o.row+len(o.rows))
 			}
 		}
-		if end := s.row + len(s.rows()); end <= most {
+		if end := s.row + len(s.rows); end <= most {
 			placed, rows = append(placed, s), max(rows, end)
 		}
 	}
 	for _, s := range placed {
 		y := p.Height + rowHeight*float64(s.row)
-		p.Box("paper", s.from+1, y, s.until-s.from-2, rowHeight*float64(len(s.rows()))) // a line of a caption above it goes on below
-		for i, text := range s.rows() {
+		p.Box("paper", s.from+1, y, s.until-s.from-2, rowHeight*float64(len(s.rows))) // a line of a caption above it goes on below
+		for i, text := range s.rows {
 			below := y + rowHeight*float64(i+1) - around/2
-			if s.onLeft() {
+			if s.left {
 				p.Text(strings.TrimSpace(s.class+" e"), s.until-around/2, below, text)
 			} else {
 				p.Text(s.class, s.from+around/2, below, text)
